@@ -1,0 +1,48 @@
+# The front door. Every command installs what it needs and builds what it runs.
+
+PRESET ?= dev
+FUZZ_SECONDS ?= 60
+JOBS ?= $(shell nproc)
+BENCH_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test bench fuzz format check clean
+
+help:
+	@echo 'make run      build everstep and let it do its job on a store of its own'
+	@echo 'make test     build everything, run all tests (release, ASan+UBSan, TSan, fuzz, end to end)'
+	@echo 'make build    build PRESET (dev, release, asan, tsan); default: dev'
+	@echo 'make bench    measure; a table here, build/bench.json for machines'
+	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS (default: 60)'
+	@echo 'make check    formatting, clang-tidy, layers, bans'
+	@echo 'make format   format all sources'
+	@echo 'make clean    remove build/'
+
+run:
+	@tools/setup build
+	@tools/build release everstep
+	@./build/release/everstep demo
+
+build:
+	@tools/setup build test
+	@tools/build $(PRESET) all
+
+test:
+	@tools/test
+
+bench:
+	@tools/setup build test
+	@tools/bench $(BENCH_ARGS)
+
+fuzz:
+	@tools/fuzz $(FUZZ_SECONDS)
+
+format:
+	@tools/setup check
+	@tools/sources | xargs clang-format-14 -i
+
+check:
+	@tools/check
+
+clean:
+	@rm -rf build

@@ -1,0 +1,50 @@
+# How everything is compiled. The presets choose; nothing here depends on the layer.
+
+set(EVERSTEP_SANITIZE "" CACHE STRING "Sanitizers for all targets, as -fsanitize takes them")
+option(EVERSTEP_FUZZ "Build the libFuzzer programs and nothing else; needs clang" OFF)
+option(EVERSTEP_HEADER_CHECK "Compile every header alone" OFF)
+set(EVERSTEP_TESTS_MATCHING "" CACHE STRING
+    "Build only test files in which this regular expression is found, and no programs for them")
+option(EVERSTEP_WERROR "Warnings are errors" ON)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set_property(GLOBAL PROPERTY USE_FOLDERS ON)
+
+add_library(everstep_options INTERFACE)
+target_compile_options(everstep_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  # Says what g++ leaves alone: the reason in EVERSTEP_ASSERT(!"reason").
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-string-conversion>
+  $<$<BOOL:${EVERSTEP_WERROR}>:-Werror>)
+
+if(EVERSTEP_SANITIZE)
+  add_compile_options(-fsanitize=${EVERSTEP_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${EVERSTEP_SANITIZE})
+endif()
+
+find_program(EVERSTEP_CCACHE ccache)
+if(EVERSTEP_CCACHE)
+  # The sloppiness is what ccache asks for with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${EVERSTEP_CCACHE})
+endif()
+
+# Parses the named headers once for all files of the target. Only a matter of time: the check preset
+# builds without it, so that every file still has to include what it uses.
+function(everstep_precompile target)
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    # What ccache needs to see through a precompiled header.
+    target_compile_options(${target} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+      $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  endif()
+endfunction()
+
+set(everstep_std_headers <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string>
+    <string_view> <variant> <vector>)

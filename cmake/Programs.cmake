@@ -1,0 +1,40 @@
+# apps/<name>/*.cc is a program <name>; examples/<name>.cc one that sees the public headers only;
+# bench/*.cc are the microbenchmarks.
+
+if(EVERSTEP_FUZZ)
+  return()
+endif()
+
+set(EVERSTEP_PROGRAMS "")
+file(GLOB app_directories CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/*)
+foreach(directory IN LISTS app_directories)
+  cmake_path(GET directory FILENAME name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${directory}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    continue()
+  endif()
+  add_executable(${name} ${sources})
+  target_include_directories(${name} PRIVATE ${directory})
+  target_link_libraries(${name} PRIVATE
+    everstep_internal simdjson::simdjson Threads::Threads PkgConfig::rocksdb
+    ${EVERSTEP_BELOW_apps} ${EVERSTEP_BELOW_apps/${name}})
+  target_compile_definitions(${name} PRIVATE EVERSTEP_VERSION="${PROJECT_VERSION}")
+  list(APPEND EVERSTEP_PROGRAMS ${name})
+endforeach()
+
+file(GLOB examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.cc)
+foreach(example IN LISTS examples)
+  cmake_path(GET example STEM name)
+  add_executable(example-${name} ${example})
+  target_link_libraries(example-${name} PRIVATE everstep::everstep everstep_options)
+  list(APPEND EVERSTEP_PROGRAMS example-${name})
+endforeach()
+
+file(GLOB benchmarks CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cc)
+if(benchmarks AND benchmark_FOUND)
+  add_executable(everstep-microbench ${benchmarks})
+  target_link_libraries(everstep-microbench PRIVATE
+    everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb
+    benchmark::benchmark_main)
+endif()

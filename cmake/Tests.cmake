@@ -1,0 +1,64 @@
+# All tests are one program, so that there is one link step; suites are chosen by --gtest_filter.
+
+if(EVERSTEP_FUZZ)
+  return()
+endif()
+
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/include/*.h ${CMAKE_SOURCE_DIR}/src/*.h)
+if(EVERSTEP_HEADER_CHECK AND GTest_FOUND AND rapidcheck_FOUND)
+  set(header_units "")
+  foreach(header IN LISTS headers)
+    cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE name)
+    string(REGEX REPLACE "^(include|src)/" "" name ${name})
+    set(unit ${CMAKE_BINARY_DIR}/header_check/${name}.cc)
+    # Twice: a header must also bear being included again.
+    file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${name}\"\n#include \"${name}\"\n")
+    list(APPEND header_units ${unit})
+  endforeach()
+  add_library(everstep_header_check OBJECT ${header_units})
+  target_compile_options(everstep_header_check PRIVATE -O0 -g0)
+  target_link_libraries(everstep_header_check PRIVATE
+    everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb
+    GTest::gmock rapidcheck)
+endif()
+
+if(NOT GTest_FOUND OR NOT rapidcheck_FOUND)
+  message(STATUS "GoogleTest or rapidcheck not found: no tests")
+  return()
+endif()
+
+file(GLOB_RECURSE tests CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/src/*_test.cc ${CMAKE_SOURCE_DIR}/tests/*.cc)
+set(programs ${EVERSTEP_PROGRAMS})
+if(EVERSTEP_TESTS_MATCHING)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tests})
+  foreach(test IN LISTS tests)
+    file(STRINGS ${test} found REGEX "${EVERSTEP_TESTS_MATCHING}" LIMIT_COUNT 1)
+    if(NOT found AND test MATCHES "_test\\.cc$")
+      list(REMOVE_ITEM tests ${test})
+    endif()
+  endforeach()
+  set(programs "")
+endif()
+add_executable(everstep-tests ${tests})
+target_link_libraries(everstep-tests PRIVATE
+  everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb OpenSSL::Crypto
+  GTest::gmock GTest::gtest_main rapidcheck)
+target_compile_definitions(everstep-tests PRIVATE
+  EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")
+# Tests spend their time in the libraries: quick to compile matters more than quick to run.
+target_compile_options(everstep-tests PRIVATE $<$<CONFIG:Release>:-O1>)
+if(EVERSTEP_SANITIZE MATCHES "undefined")
+  # Halves the time the tests take to compile; what they test keeps its checks.
+  target_compile_options(everstep-tests PRIVATE -fno-sanitize=undefined)
+endif()
+everstep_precompile(everstep-tests
+  ${everstep_std_headers} <filesystem> <fstream> <set> <sstream>
+  <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+if(programs)
+  add_dependencies(everstep-tests ${programs})
+endif()
+
+enable_testing()
+add_test(NAME everstep-tests COMMAND everstep-tests)

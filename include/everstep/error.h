@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace everstep {
+
+// Every code a caller can see. Each has a page docs/errors/<NAME>.md; a test checks that.
+enum class ErrorCode : std::uint8_t {
+  // Bad input: nothing was written, the same input will fail again.
+  kInvalidJson,
+  kInvalidArgument,
+  kSchemaValidationFailed,
+  kEventTypeUnknown,
+  kIdempotencyKeyMismatch,
+  kEventTooLarge,
+  // Rejections: the input was well formed and the rules say no. Nothing was written.
+  kRunNotFound,
+  kRunAlreadyExists,
+  kRunScopeMismatch,
+  kRunNotStarted,
+  kRunPaused,
+  kRunTerminal,
+  kRunExpired,
+  kRunQuarantined,
+  kInvalidTransition,
+  kStepNotFound,
+  kStepTerminal,
+  kStepAttemptStale,
+  kHookNotFound,
+  kHookTerminal,
+  kWaitNotFound,
+  kWaitTerminal,
+  kSignalDuplicate,
+  kErrorNotOpen,
+  kChildNotFound,
+  kChildTerminal,
+  // The store. Only kIndeterminate leaves open whether the write is durable.
+  kStoreNotFound,
+  kStoreExists,
+  kStoreLocked,
+  kStoreFormatNewer,
+  kStoreCorrupt,
+  kStoreReadOnly,
+  kStoreFull,
+  kStoreStopped,
+  kStoreIo,
+  kIndeterminate,
+};
+
+inline constexpr int kErrorCodeCount = static_cast<int>(ErrorCode::kIndeterminate) + 1;
+
+// "RUN_TERMINAL" and so on; stable, part of the API.
+std::string_view Name(ErrorCode code);
+
+// Who has to act: the caller's data, the state of the run, the store, or recovery.
+enum class ErrorKind : std::uint8_t { kInput, kRejection, kStore, kIndeterminate };
+ErrorKind KindOf(ErrorCode code);
+
+// One thing that is wrong with an input: where (RFC 6901 pointer) and what would be right.
+struct Fault {
+  std::string pointer;
+  std::string message;
+
+  bool operator==(const Fault&) const = default;
+};
+
+struct Error {
+  ErrorCode code;
+  std::string message;
+  std::vector<Fault> faults;
+};
+
+// "CODE: message", then one line per fault.
+std::string ToString(const Error& error);
+
+}  // namespace everstep

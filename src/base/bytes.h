@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace everstep {
+
+// Appends to a string it does not own. Formats are described in docs/formats.md.
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::string& out) : out_(out) {}
+
+  void U8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
+  // LEB128: seven bits a byte, low bits first.
+  void Varint(std::uint64_t value) {
+    while (value >= 0x80) {
+      U8(static_cast<std::uint8_t>(value) | 0x80);
+      value >>= 7;
+    }
+    U8(static_cast<std::uint8_t>(value));
+  }
+  // Zigzag, so that small negative numbers stay short.
+  void SignedVarint(std::int64_t value) {
+    Varint((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
+  // Big-endian: bytes sort as the numbers do.
+  void U32(std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) U8(static_cast<std::uint8_t>(value >> shift));
+  }
+  void U64(std::uint64_t value) {
+    for (int shift = 56; shift >= 0; shift -= 8) U8(static_cast<std::uint8_t>(value >> shift));
+  }
+  // Length, then the bytes.
+  void String(std::string_view value) {
+    Varint(value.size());
+    out_.append(value);
+  }
+  void Raw(std::string_view value) { out_.append(value); }
+
+ private:
+  std::string& out_;
+};
+
+// Reads what ByteWriter wrote. A short or malformed input makes ok() false for good and every later
+// read answers zero or empty, so a decoder checks once, at its end. Never reads past the input.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view in) : in_(in) {}
+
+  bool ok() const { return ok_; }
+  bool AtEnd() const { return in_.empty(); }
+  std::string_view rest() const { return in_; }
+
+  std::uint8_t U8() {
+    if (in_.empty()) return Fail();
+    const auto value = static_cast<std::uint8_t>(in_.front());
+    in_.remove_prefix(1);
+    return value;
+  }
+  std::uint64_t Varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t byte = U8();
+      if (!ok_) return 0;
+      if (shift == 63 && byte > 1) return Fail();
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    return Fail();
+  }
+  std::int64_t SignedVarint() {
+    const std::uint64_t value = Varint();
+    return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+  }
+  std::uint32_t U32() { return static_cast<std::uint32_t>(BigEndian(4)); }
+  std::uint64_t U64() { return BigEndian(8); }
+  std::string_view String() { return Raw(Varint()); }
+  std::string_view Raw(std::uint64_t size) {
+    if (size > in_.size()) {
+      Fail();
+      return {};
+    }
+    const std::string_view value = in_.substr(0, size);
+    in_.remove_prefix(size);
+    return value;
+  }
+
+ private:
+  std::uint64_t BigEndian(int bytes) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < bytes; ++i) value = (value << 8) | U8();
+    return ok_ ? value : 0;
+  }
+  std::uint8_t Fail() {
+    ok_ = false;
+    in_ = {};
+    return 0;
+  }
+
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+}  // namespace everstep

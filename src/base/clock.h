@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/timestamp.h"
+
+namespace everstep {
+
+// Wall-clock time as a port. May jump back; whoever needs order keeps a maximum of its own.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Timestamp Now() = 0;
+};
+
+// The machine's clock. Lives as long as the process.
+Clock& SystemClock();
+
+}  // namespace everstep

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace everstep {
+
+// CRC-32C (Castagnoli). Uses the processor's instruction where there is one.
+std::uint32_t Crc32c(std::string_view bytes);
+
+// The same by table, on any processor.
+std::uint32_t Crc32cPortable(std::string_view bytes);
+
+}  // namespace everstep

@@ -1,0 +1,104 @@
+#include "base/timestamp.h"
+
+#include <array>
+#include <cstdio>
+
+namespace everstep {
+namespace {
+
+// Reads exactly `digits` decimal digits at `pos`; -1 when they are not there.
+int Digits(std::string_view text, std::size_t pos, int digits) {
+  if (pos + static_cast<std::size_t>(digits) > text.size()) return -1;
+  int value = 0;
+  for (int i = 0; i < digits; ++i) {
+    const char c = text[pos + static_cast<std::size_t>(i)];
+    if (c < '0' || c > '9') return -1;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+bool IsAt(std::string_view text, std::size_t pos, char c) {
+  return pos < text.size() && text[pos] == c;
+}
+
+// The fraction after '.', cut to microseconds; moves pos behind it. Nothing when malformed.
+std::optional<std::chrono::microseconds> Fraction(std::string_view text, std::size_t& pos) {
+  if (!IsAt(text, pos, '.')) return std::chrono::microseconds(0);
+  ++pos;
+  int micros = 0;
+  int digits = 0;
+  for (; pos < text.size() && text[pos] >= '0' && text[pos] <= '9'; ++pos, ++digits) {
+    if (digits < 6) micros = micros * 10 + (text[pos] - '0');
+  }
+  if (digits < 1 || digits > 9) return std::nullopt;
+  for (; digits < 6; ++digits) micros *= 10;
+  return std::chrono::microseconds(micros);
+}
+
+// "Z" or "+hh:mm"; must end the text.
+std::optional<std::chrono::minutes> Offset(std::string_view text, std::size_t pos) {
+  if (IsAt(text, pos, 'Z')) {
+    if (pos + 1 != text.size()) return std::nullopt;
+    return std::chrono::minutes(0);
+  }
+  if (!IsAt(text, pos, '+') && !IsAt(text, pos, '-')) return std::nullopt;
+  const int hours = Digits(text, pos + 1, 2);
+  const int minutes = Digits(text, pos + 4, 2);
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || !IsAt(text, pos + 3, ':') ||
+      pos + 6 != text.size()) {
+    return std::nullopt;
+  }
+  const std::chrono::minutes offset(hours * 60 + minutes);
+  return text[pos] == '+' ? offset : -offset;
+}
+
+}  // namespace
+
+std::optional<Timestamp> ParseTimestamp(std::string_view text) {
+  const int year = Digits(text, 0, 4);
+  const int month = Digits(text, 5, 2);
+  const int day = Digits(text, 8, 2);
+  const int hour = Digits(text, 11, 2);
+  const int minute = Digits(text, 14, 2);
+  const int second = Digits(text, 17, 2);
+  if (year < 0 || month < 0 || day < 0 || hour < 0 || minute < 0 || second < 0) return std::nullopt;
+  if (text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') {
+    return std::nullopt;
+  }
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
+  std::size_t pos = 19;
+  const auto fraction = Fraction(text, pos);
+  if (!fraction) return std::nullopt;
+  const auto offset = Offset(text, pos);
+  if (!offset) return std::nullopt;
+  const Timestamp time = Timestamp(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+                         std::chrono::minutes(minute) + std::chrono::seconds(second) + *fraction -
+                         *offset;
+  constexpr Timestamp kFirst = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
+  constexpr Timestamp kBehindLast = std::chrono::sys_days(std::chrono::year(10000) / 1 / 1);
+  if (time < kFirst || time >= kBehindLast) return std::nullopt;
+  return time;
+}
+
+std::string FormatTimestamp(Timestamp time) {
+  const auto days = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(days);
+  const std::chrono::hh_mm_ss clock(time - days);
+  const auto micros = clock.subseconds().count();
+  std::array<char, 48> text{};
+  const bool whole_millis = micros % 1000 == 0;
+  const int size = std::snprintf(
+      text.data(), text.size(),
+      whole_millis ? "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ" : "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ",
+      static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+      static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
+      static_cast<int>(whole_millis ? micros / 1000 : micros));
+  return std::string(text.data(), static_cast<std::size_t>(size));
+}
+
+}  // namespace everstep

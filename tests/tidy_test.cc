@@ -1,0 +1,159 @@
+#include "tests/tidy.h"
+
+#include <gtest/gtest.h>
+
+#include "everstep/error.h"
+
+namespace everstep {
+namespace {
+
+using Rule = std::vector<Finding> (*)(const SourceFile&);
+
+const std::vector<SourceFile>& Sources() {
+  static const std::vector<SourceFile> files = ReadSources(
+      {"include", "src", "apps", "tests", "bench", "fuzz", "examples", "tools", "cmake"});
+  return files;
+}
+
+void ExpectNoneBreaks(Rule rule) {
+  std::vector<Finding> findings;
+  for (const SourceFile& file : Sources()) {
+    for (Finding& finding : rule(file)) findings.push_back(std::move(finding));
+  }
+  EXPECT_TRUE(findings.empty()) << ToString(findings);
+}
+
+std::string Planted(Rule rule, std::string path, std::string text) {
+  return ToString(rule({std::move(path), std::move(text)}));
+}
+
+TEST(TidyTest, TheWorldIsBehindPorts) { ExpectNoneBreaks(FindBannedCalls); }
+TEST(TidyTest, NoNotesToOneself) { ExpectNoneBreaks(FindLeftovers); }
+TEST(TidyTest, TypeNamesSaySomething) { ExpectNoneBreaks(FindEmptyNames); }
+TEST(TidyTest, FoldersSayWhatTheyHold) { ExpectNoneBreaks(FindAtticFolders); }
+TEST(TidyTest, LinesFitTheScreen) { ExpectNoneBreaks(FindLongLines); }
+TEST(TidyTest, FilesAreShort) { ExpectNoneBreaks(FindLongFile); }
+TEST(TidyTest, ExceptionsAreCaughtByName) { ExpectNoneBreaks(FindCatchAll); }
+TEST(TidyTest, TestsCanFail) { ExpectNoneBreaks(FindTestWithoutAssertion); }
+TEST(TidyTest, HeadersAreGuarded) { ExpectNoneBreaks(FindUnguardedHeader); }
+
+TEST(TidyTest, EveryErrorCodeHasAPage) {
+  std::set<std::string> codes;
+  for (int i = 0; i < kErrorCodeCount; ++i) codes.emplace(Name(static_cast<ErrorCode>(i)));
+  std::set<std::string> pages;
+  for (const SourceFile& file : ReadSources({"docs/errors"})) {
+    pages.insert(file.path.substr(file.path.rfind('/') + 1));
+  }
+  EXPECT_EQ(codes.size(), static_cast<std::size_t>(kErrorCodeCount));
+  const std::vector<Finding> findings = CompareErrorPages(codes, pages);
+  EXPECT_TRUE(findings.empty()) << ToString(findings);
+}
+
+TEST(TidyTest, TheSearchSeesTheProject) {
+  EXPECT_GT(Sources().size(), 30U);
+  EXPECT_TRUE(std::any_of(Sources().begin(), Sources().end(), [](const SourceFile& file) {
+    return file.path == "src/base/system_ports.cc";
+  }));
+}
+
+// Each rule finds what it is there to find, and only that.
+
+TEST(TidyRulesTest, BannedCallsAreFoundOutsideThePorts) {
+  const std::string text = "int x;\nauto t = std::chrono::system_clock::now();\n";
+  EXPECT_EQ(Planted(FindBannedCalls, "src/engine/a.cc", text),
+            "src/engine/a.cc:2: ::now(: time comes from a Clock\n");
+  EXPECT_NE(Planted(FindBannedCalls, "src/engine/a_test.cc", text), "");
+  EXPECT_EQ(Planted(FindBannedCalls, "src/base/system_ports.cc", text), "");
+  EXPECT_EQ(Planted(FindBannedCalls, "apps/everstep/main.cc", text), "");
+  EXPECT_EQ(Planted(FindBannedCalls, "bench/a.cc", text), "");
+  for (const std::string call :
+       {"std::this_thread::sleep_for(1s);", "std::this_thread::sleep_until(t);", "usleep(1);",
+        "nanosleep(&a, nullptr);", "std::random_device r;", "int i = rand();", "time(nullptr);",
+        "gettimeofday(&t, nullptr);", "clock_gettime(CLOCK_REALTIME, &t);"}) {
+    EXPECT_NE(Planted(FindBannedCalls, "src/engine/a.cc", call), "") << call;
+    EXPECT_NE(Planted(FindBannedCalls, "tests/a_test.cc", call), "") << call;
+  }
+}
+
+TEST(TidyRulesTest, TestsMayReadTheEnvironmentOthersMayNot) {
+  const std::string text = "const char* home = std::getenv(\"HOME\");";
+  EXPECT_NE(Planted(FindBannedCalls, "src/store/a.cc", text), "");
+  EXPECT_EQ(Planted(FindBannedCalls, "src/store/a_test.cc", text), "");
+  EXPECT_EQ(Planted(FindBannedCalls, "apps/everstep/main.cc", text), "");
+}
+
+TEST(TidyRulesTest, CommentsLiteralsAndLongerWordsAreNoCalls) {
+  EXPECT_EQ(
+      Planted(FindBannedCalls, "src/engine/a.cc",
+              "// never sleep_for\n/* std::x::now() */ auto s = \"usleep\";\n"
+              "auto r = R\"x(rand()\" getenv)x\"; int operand(); char c = '\"'; f(strand());\n"),
+      "");
+}
+
+TEST(TidyRulesTest, LeftoversAreFoundInCodeAndScripts) {
+  for (const std::string word : {"TODO", "FIXME", "XXX", "HACK"}) {
+    EXPECT_NE(Planted(FindLeftovers, "src/base/a.cc", "// " + word + ": later\n"), "") << word;
+    EXPECT_NE(Planted(FindLeftovers, "tools/a", "# " + word + "\n"), "") << word;
+    EXPECT_EQ(Planted(FindLeftovers, "src/base/a.cc", "// A" + word + "S\n"), "") << word;
+  }
+}
+
+TEST(TidyRulesTest, EmptyTypeNamesAreFound) {
+  for (const std::string text :
+       {"class RunManager {};", "struct InfoPage;", "enum class StepV2 { kA };",
+        "using EventData = int;", "class  StringUtils;", "class ParseHelper final {};"}) {
+    EXPECT_NE(Planted(FindEmptyNames, "src/base/a.h", text), "") << text;
+  }
+  EXPECT_EQ(Planted(FindEmptyNames, "src/base/a.h",
+                    "class Database; struct Informed; enum class KeyVersion { kV2 };\n"
+                    "// class RunManager\nauto d = row.Data();\n"),
+            "");
+}
+
+TEST(TidyRulesTest, AtticFoldersAreFound) {
+  EXPECT_NE(Planted(FindAtticFolders, "src/utils/a.h", ""), "");
+  EXPECT_NE(Planted(FindAtticFolders, "src/base/common/a.h", ""), "");
+  EXPECT_NE(Planted(FindAtticFolders, "helpers/a.h", ""), "");
+  EXPECT_EQ(Planted(FindAtticFolders, "src/uncommon/a.h", ""), "");
+}
+
+TEST(TidyRulesTest, LongLinesAreFoundByCharactersNotBytes) {
+  EXPECT_EQ(Planted(FindLongLines, "src/base/a.h", "\n" + std::string(101, 'x') + "\n"),
+            "src/base/a.h:2: 101 columns\n");
+  std::string arrows;
+  for (int i = 0; i < 100; ++i) arrows += "→";
+  EXPECT_EQ(Planted(FindLongLines, "src/base/a.h", arrows), "");
+}
+
+TEST(TidyRulesTest, LongFilesAreFound) {
+  EXPECT_EQ(Planted(FindLongFile, "src/base/a.h", std::string(500, '\n')), "");
+  EXPECT_NE(Planted(FindLongFile, "src/base/a.h", std::string(501, '\n')), "");
+}
+
+TEST(TidyRulesTest, CatchAllIsFoundOutsideTheEdges) {
+  const std::string text = "try { F(); } catch (...) {}";
+  EXPECT_NE(Planted(FindCatchAll, "src/engine/a.cc", text), "");
+  EXPECT_EQ(Planted(FindCatchAll, "apps/everstep/main.cc", text), "");
+  EXPECT_EQ(Planted(FindCatchAll, "src/engine/a.cc", "catch (const std::exception& e) {}"), "");
+}
+
+TEST(TidyRulesTest, TestFilesThatAssertNothingAreFound) {
+  EXPECT_NE(Planted(FindTestWithoutAssertion, "src/a_test.cc", "TEST(A, B) { F(); }  // EXPECT_"),
+            "");
+  EXPECT_EQ(Planted(FindTestWithoutAssertion, "src/a_test.cc", "TEST(A, B) { EXPECT_TRUE(F()); }"),
+            "");
+}
+
+TEST(TidyRulesTest, UnguardedHeadersAreFound) {
+  EXPECT_NE(Planted(FindUnguardedHeader, "src/a.h", "// #pragma once\nint F();\n"), "");
+  EXPECT_EQ(Planted(FindUnguardedHeader, "src/a.h", "// A\n#pragma once\nint F();\n"), "");
+}
+
+TEST(TidyRulesTest, MissingAndSurplusErrorPagesAreFound) {
+  EXPECT_EQ(
+      ToString(CompareErrorPages({"A", "B"}, {"A.md", "C.md", "README.md"})),
+      "docs/errors/B.md: the page is missing\ndocs/errors/C.md: there is no such error code\n");
+}
+
+}  // namespace
+}  // namespace everstep
