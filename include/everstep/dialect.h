@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace everstep {
+
+// A vocabulary in which the log is written and read. CloudEvents can only be read.
+enum class Dialect : std::uint8_t { kNative, kContract, kDevkit, kNoetl, kElephant, kCloudEvents };
+
+std::string_view Name(Dialect dialect);  // "native", "contract", …
+std::optional<Dialect> DialectNamed(std::string_view name);
+std::span<const Dialect> WritableDialects();
+
+}  // namespace everstep

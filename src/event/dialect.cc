@@ -1,0 +1,96 @@
+#include "event/dialect.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+#include "event/catalogue.h"
+#include "event/dialects.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::array kDialects = {Dialect::kNative, Dialect::kContract, Dialect::kDevkit,
+                                  Dialect::kNoetl,  Dialect::kElephant, Dialect::kCloudEvents};
+
+// Nothing for the dialects that are no envelope around a payload.
+const Vocabulary* VocabularyOf(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kNative:
+      return &NativeVocabulary();
+    case Dialect::kContract:
+      return &ContractVocabulary();
+    case Dialect::kDevkit:
+      return &DevkitVocabulary();
+    case Dialect::kNoetl:
+      return &NoetlVocabulary();
+    case Dialect::kElephant:
+    case Dialect::kCloudEvents:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view Name(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kNative:
+      return "native";
+    case Dialect::kContract:
+      return "contract";
+    case Dialect::kDevkit:
+      return "devkit";
+    case Dialect::kNoetl:
+      return "noetl";
+    case Dialect::kElephant:
+      return "elephant";
+    case Dialect::kCloudEvents:
+      return "cloudevents";
+  }
+  EVERSTEP_ASSERT(!"a dialect that does not exist");
+}
+
+std::optional<Dialect> DialectNamed(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(kDialects, [&](Dialect dialect) { return Name(dialect) == name; });
+  return found == kDialects.end() ? std::nullopt : std::optional(*found);
+}
+
+std::span<const Dialect> WritableDialects() {
+  return std::span(kDialects).first(kDialects.size() - 1);
+}
+
+Result<AppendOrder> ParseEvent(Dialect dialect, std::string_view json) {
+  if (const Vocabulary* vocabulary = VocabularyOf(dialect)) return vocabulary->Parse(json);
+  if (dialect == Dialect::kElephant) return ParseElephant(json);
+  return Error{ErrorCode::kInvalidArgument,
+               "CloudEvents can only be read; write native, contract, devkit, noetl or elephant",
+               {}};
+}
+
+void RenderEvent(Dialect dialect, const RunIdentity& run, const Event& event,
+                 std::vector<std::string>& out) {
+  if (!IsKnown(event.type)) return;
+  if (const Vocabulary* vocabulary = VocabularyOf(dialect)) {
+    vocabulary->Render(run, event, out);
+  } else if (dialect == Dialect::kElephant) {
+    RenderElephant(run, event, out);
+  } else {
+    RenderCloudEvent(run, event, out);
+  }
+}
+
+std::vector<DocumentShape> DocumentShapes(Dialect dialect) {
+  if (const Vocabulary* vocabulary = VocabularyOf(dialect)) return vocabulary->Shapes();
+  if (dialect == Dialect::kElephant) return ElephantShapes();
+  return {};
+}
+
+std::vector<std::string> NamesOf(Dialect dialect, EventType type) {
+  if (const Vocabulary* vocabulary = VocabularyOf(dialect)) return vocabulary->NamesOf(type);
+  if (dialect == Dialect::kElephant) return ElephantNamesOf(type);
+  return {};
+}
+
+}  // namespace everstep

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "event/event.h"
+#include "everstep/dialect.h"
+#include "everstep/result.h"
+
+namespace everstep {
+
+// What one JSON document asks to append: events of one run, one commit, in this order.
+struct AppendOrder {
+  RunId run_id;
+  std::vector<EventWrite> events;
+};
+
+inline constexpr std::size_t kEventBytesMax = 1 << 20;
+
+// Parses and checks one event. Thread-safe. On failure nothing is half done:
+//   kInvalidJson             not JSON (or a repeated member)
+//   kEventTooLarge           over kEventBytesMax
+//   kEventTypeUnknown        no such event in this dialect, or one that only Everstep records
+//   kSchemaValidationFailed  every fault at once, each with a JSON pointer into the document
+Result<AppendOrder> ParseEvent(Dialect dialect, std::string_view json);
+
+// The run a view is drawn of.
+struct RunIdentity {
+  RunId run_id;
+  RunScope scope;
+  KeyVersion key_version = KeyVersion::kV1;
+};
+
+// The event in the dialect's words: none, one or several JSON objects, each appended to `out`.
+// A pure function of its arguments.
+void RenderEvent(Dialect dialect, const RunIdentity& run, const Event& event,
+                 std::vector<std::string>& out);
+
+}  // namespace everstep
