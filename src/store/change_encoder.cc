@@ -1,0 +1,99 @@
+#include "store/change_encoder.h"
+
+#include "base/assert.h"
+#include "event/event_record.h"
+#include "store/row_values.h"
+
+namespace everstep {
+
+void ChangeEncoder::Encode(const RunChange& change, WriteBatch& batch) {
+  EVERSTEP_ASSERT(!change.events.empty());
+  EVERSTEP_ASSERT(change.events.back().seq == change.state.last_seq);
+  EVERSTEP_ASSERT(change.state.status != RunStatus::kAbsent);
+  PutEvents(change, batch);
+  PutEntities(change, batch);
+  PutRun(change, batch);
+  PutOutbox(change, batch);
+  PutTokens(change, batch);
+  PutTimers(change, batch);
+}
+
+void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
+  EVERSTEP_ASSERT(change.keys.size() == change.events.size());
+  for (std::size_t i = 0; i < change.events.size(); ++i) {
+    const Event& event = change.events[i];
+    value_.clear();
+    EncodeEventRecord(event, value_);
+    batch.Put(Table::kEvents, keys_.Event(change.run_no, event.seq), value_);
+    // Other events are found by their key through the chain of their entity.
+    if (event.instance_id.empty()) continue;
+    value_.clear();
+    EncodeNumber(event.seq.value(), value_);
+    batch.Put(Table::kKeys, keys_.Key(change.run_no, change.keys[i]), value_);
+  }
+}
+
+void ChangeEncoder::PutEntities(const RunChange& change, WriteBatch& batch) {
+  for (const auto& [key, state] : change.entities) {
+    value_.clear();
+    EncodeEntityState(state, value_);
+    batch.Put(Table::kEntities, keys_.Entity(change.run_no, key), value_);
+  }
+}
+
+void ChangeEncoder::PutRun(const RunChange& change, WriteBatch& batch) {
+  value_.clear();
+  EncodeRunRow(change.run_id, change.state, value_);
+  batch.Put(Table::kRuns, keys_.RunByNo(change.run_no), value_);
+
+  StoreCounts& counts = counts_.Edit(change.state.scope.tenant_id);
+  counts.events += change.events.size();
+  if (change.status_before == change.state.status) return;
+  ++counts.runs_by_status[static_cast<std::size_t>(change.state.status)];
+  if (change.status_before != RunStatus::kAbsent) {
+    --counts.runs_by_status[static_cast<std::size_t>(change.status_before)];
+    batch.Delete(Table::kIndex, keys_.ListedAs(change.status_before, change.state, change.run_no));
+    batch.Put(Table::kIndex, keys_.Listed(RowKind::kByStatus, change.state, change.run_no), {});
+    return;
+  }
+  value_.clear();
+  EncodeNumber(change.run_no.value(), value_);
+  batch.Put(Table::kRuns, keys_.RunById(change.run_id), value_);
+  for (const RowKind index : kListIndexes) {
+    batch.Put(Table::kIndex, keys_.Listed(index, change.state, change.run_no), {});
+  }
+}
+
+void ChangeEncoder::PutOutbox(const RunChange& change, WriteBatch& batch) {
+  value_.clear();
+  EncodeOutbox({change.run_no, change.events.front().seq, change.events.back().seq,
+                change.events.back().persisted_at},
+               value_);
+  batch.Put(Table::kIndex, keys_.Outbox(change.position), value_);
+}
+
+void ChangeEncoder::PutTokens(const RunChange& change, WriteBatch& batch) {
+  const std::string& tenant_id = change.state.scope.tenant_id;
+  for (const RunChange::Token& token : change.tokens) {
+    if (!token.hook_id) {
+      batch.Delete(Table::kIndex, keys_.Token(tenant_id, token.token));
+      continue;
+    }
+    value_.clear();
+    EncodeHolder(change.run_id.value(), *token.hook_id, value_);
+    batch.Put(Table::kIndex, keys_.Token(tenant_id, token.token), value_);
+  }
+}
+
+void ChangeEncoder::PutTimers(const RunChange& change, WriteBatch& batch) {
+  for (const RunChange::Alarm& alarm : change.alarms) {
+    const std::string_view key = keys_.Timer(alarm.due_at, change.run_no, alarm.wait_id);
+    if (alarm.armed) {
+      batch.Put(Table::kIndex, key, {});
+    } else {
+      batch.Delete(Table::kIndex, key);
+    }
+  }
+}
+
+}  // namespace everstep

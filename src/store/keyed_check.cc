@@ -1,0 +1,354 @@
+#include "store/keyed_check.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "store/corrupt_row.h"
+#include "store/run_check.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kRunsPerPage = 256;
+
+class StoreCheck {
+ public:
+  StoreCheck(KeyedReader& reader, const std::function<void(StoreFault)>& report)
+      : reader_(reader), report_(report) {}
+
+  Status Run() {
+    for (const auto step :
+         {&StoreCheck::CheckRuns, &StoreCheck::CheckIds, &StoreCheck::CheckIndex,
+          &StoreCheck::CheckOutboxEnds, &StoreCheck::CheckMeta, &StoreCheck::CheckStrays}) {
+      const Status checked = (this->*step)();
+      if (!checked) return checked;
+    }
+    return Ok();
+  }
+
+ private:
+  struct KnownRun {
+    bool readable = false;
+    EventSeq last_event;
+    EventSeq in_outbox;  // how far the outbox has told of it
+  };
+
+  Status CheckRuns();
+  Status CheckIds();
+  Status CheckIndex();
+  Status CheckIndexRow(const Cursor& row);
+  Status CheckListed(std::string_view key);
+  Status CheckToken(std::string_view key, std::string_view value);
+  Status CheckTimer(std::string_view key);
+  Status CheckTombstoneAge(std::string_view key);
+  Status CheckOutboxRow(std::string_view key, std::string_view value);
+  Status CheckOutboxEnds();
+  Status CheckMeta();
+  Status CheckMetaRow(std::string_view key, std::string_view value);
+  void CheckCounts(std::string_view tenant_id, std::string_view value);
+  Status CheckStrays();
+
+  void Report(std::string what) { report_({{}, std::move(what)}); }
+  Status Survive(const Error& error) {
+    if (error.code != ErrorCode::kStoreCorrupt) return error;
+    Report(error.message);
+    return Ok();
+  }
+  std::string IdOf(RunNo run) {
+    const auto found = reader_.RunByNo(run);
+    return found && *found ? (*found)->run_id.value() : std::string();
+  }
+
+  KeyedReader& reader_;
+  const std::function<void(StoreFault)>& report_;
+  RowKeys keys_;
+  std::unordered_map<RunNo, KnownRun> runs_;
+  bool all_readable_ = true;
+  std::map<std::string, StoreCounts, std::less<>> counted_;
+  Timestamp last_persisted_at_{};
+};
+
+Status StoreCheck::CheckRuns() {
+  RunNo next(1);
+  while (next != RunNo()) {
+    const auto page = reader_.RunsFrom(next, kRunsPerPage, next);
+    if (!page) return page.error();
+    for (const StoredRun& run : *page) {
+      const auto last_event = reader_.LastEventRow(run.run_no);
+      if (!last_event) {
+        const Status survived = Survive(last_event.error());
+        if (!survived) return survived;
+      }
+      const bool readable = run.state.status != RunStatus::kAbsent;
+      runs_[run.run_no] = {readable, last_event ? *last_event : EventSeq(), EventSeq()};
+      if (!readable) {
+        all_readable_ = false;
+        report_({run.run_id.value(), "the run's row cannot be read: " + run.quarantine});
+        continue;
+      }
+      StoreCounts& counts = counted_[run.state.scope.tenant_id];
+      ++counts.runs_by_status[static_cast<std::size_t>(run.state.status)];
+      counts.events += run.state.last_seq.value();
+      const Status checked = RunCheck(reader_, run, report_).Run();
+      if (!checked) return checked;
+    }
+  }
+  return Ok();
+}
+
+Status StoreCheck::CheckIds() {
+  auto row = reader_.view().Seek(Table::kRuns, {});
+  for (; row->Valid(); row->Next()) {
+    const std::string_view key = row->key();
+    if (ParseRunByNo(key)) continue;
+    if (key.front() != static_cast<char>(RowKind::kRunById)) {
+      Report("table runs: a row of an unknown kind");
+      continue;
+    }
+    const std::string run_id(key.substr(1));
+    const auto number = DecodeNumber(row->value());
+    const auto found = number ? runs_.find(RunNo(*number)) : runs_.end();
+    if (found == runs_.end()) {
+      report_({run_id, "the id leads to a run number that is not there"});
+    } else if (found->second.readable && IdOf(found->first) != run_id) {
+      report_({run_id, "the id leads to the number of another run"});
+    }
+  }
+  return row->status() ? Ok() : Survive(row->status().error());
+}
+
+Status StoreCheck::CheckIndex() {
+  auto row = reader_.view().Seek(Table::kIndex, {});
+  for (; row->Valid(); row->Next()) {
+    const Status checked = CheckIndexRow(*row);
+    if (!checked) return checked;
+  }
+  return row->status() ? Ok() : Survive(row->status().error());
+}
+
+Status StoreCheck::CheckIndexRow(const Cursor& row) {
+  switch (static_cast<RowKind>(row.key().front())) {
+    case RowKind::kOutbox:
+      return CheckOutboxRow(row.key(), row.value());
+    case RowKind::kByTenant:
+    case RowKind::kByProject:
+    case RowKind::kByStatus:
+    case RowKind::kByPlan:
+      return CheckListed(row.key());
+    case RowKind::kToken:
+      return CheckToken(row.key(), row.value());
+    case RowKind::kTimer:
+      return CheckTimer(row.key());
+    case RowKind::kTombstoneAge:
+      return CheckTombstoneAge(row.key());
+    default:
+      Report("table index: a row of an unknown kind");
+      return Ok();
+  }
+}
+
+Status StoreCheck::CheckListed(std::string_view key) {
+  const std::string index(1, key.front());
+  const auto listed = ParseListedKey(key);
+  if (!listed) {
+    Report("list index " + index + ": a key cannot be read");
+    return Ok();
+  }
+  const auto known = runs_.find(listed->run);
+  if (known == runs_.end()) {
+    Report("list index " + index + ": run no " + std::to_string(listed->run.value()) +
+           " is not there");
+    return Ok();
+  }
+  if (!known->second.readable) return Ok();
+  const auto run = reader_.RunByNo(listed->run);
+  if (!run) return Survive(run.error());
+  if (keys_.Listed(static_cast<RowKind>(key.front()), (*run)->state, listed->run) != key) {
+    report_({(*run)->run_id.value(), "list index " + index + " has it in a wrong place"});
+  }
+  return Ok();
+}
+
+Status StoreCheck::CheckToken(std::string_view key, std::string_view value) {
+  const auto holder = DecodeHolder(value);
+  if (!holder) {
+    Report("a hook token's row cannot be read");
+    return Ok();
+  }
+  const auto run = reader_.FindRun(holder->run_id);
+  if (!run) return Survive(run.error());
+  if (*run && (*run)->state.status == RunStatus::kAbsent) return Ok();  // reported as a run
+  std::optional<EntityState> hook;
+  if (*run) {
+    auto found = reader_.FindEntity((*run)->run_no, {EntityKind::kHook, holder->hook_id});
+    if (!found) return Survive(found.error());
+    hook = std::move(*found);
+  }
+  if (!hook || hook->status != EntityStatus::kActive ||
+      keys_.Token((*run)->state.scope.tenant_id, hook->token) != key) {
+    report_({holder->run_id.value(),
+             "a token leads to hook " + holder->hook_id + ", which is not active with this token"});
+  }
+  return Ok();
+}
+
+Status StoreCheck::CheckTimer(std::string_view key) {
+  const auto timer = ParseTimerKey(key);
+  if (!timer) {
+    Report("a timer's key cannot be read");
+    return Ok();
+  }
+  const std::string wait_id(timer->wait_id);
+  if (!runs_.contains(timer->run)) {
+    Report("the timer of wait " + wait_id + " is of a run that is not there");
+    return Ok();
+  }
+  const auto wait = reader_.FindEntity(timer->run, {EntityKind::kWait, wait_id});
+  if (!wait) return Survive(wait.error());
+  if (!*wait || (*wait)->status != EntityStatus::kWaiting || (*wait)->due_at != timer->due_at) {
+    report_({IdOf(timer->run),
+             "there is a timer for wait " + wait_id + ", which does not wait for it"});
+  }
+  return Ok();
+}
+
+Status StoreCheck::CheckTombstoneAge(std::string_view key) {
+  const auto age = ParseTombstoneAgeKey(key);
+  if (!age) {
+    Report("a tombstone's age cannot be read");
+    return Ok();
+  }
+  const std::string run_id(age->run_id);
+  const auto tombstone = reader_.FindTombstone(RunId(run_id));
+  if (!tombstone) return Survive(tombstone.error());
+  if (!*tombstone || (*tombstone)->removed_at != age->removed_at) {
+    report_({run_id, "an age is kept for a tombstone that is not there"});
+  }
+  return Ok();
+}
+
+Status StoreCheck::CheckOutboxRow(std::string_view key, std::string_view value) {
+  const auto position = ParseOutboxKey(key);
+  const auto entry = DecodeOutbox(value);
+  if (!position || !entry) {
+    Report("an outbox row cannot be read");
+    return Ok();
+  }
+  const auto heads = reader_.Heads();
+  if (!heads) return heads.error();
+  const std::string where = "outbox position " + std::to_string(position->value());
+  if (*position < heads->outbox_front) Report(where + " lies before the outbox's front");
+  if (entry->persisted_at < last_persisted_at_) {
+    Report(where + " was persisted before the one ahead of it");
+  }
+  last_persisted_at_ = entry->persisted_at;
+  const auto run = runs_.find(entry->run);
+  if (run == runs_.end()) return Ok();  // removed; the row goes when it reaches the front
+  if (entry->first_seq != Next(run->second.in_outbox)) {
+    report_({IdOf(entry->run), where + " does not go on where the outbox had come to"});
+  }
+  run->second.in_outbox = std::max(run->second.in_outbox, entry->last_seq);
+  return Ok();
+}
+
+Status StoreCheck::CheckOutboxEnds() {
+  for (const auto& [number, run] : runs_) {
+    if (run.in_outbox == run.last_event) continue;
+    report_({IdOf(number), "the outbox tells of " + std::to_string(run.in_outbox.value()) + " of " +
+                               std::to_string(run.last_event.value()) + " events"});
+  }
+  return Ok();
+}
+
+Status StoreCheck::CheckMeta() {
+  auto row = reader_.view().Seek(Table::kMeta, {});
+  for (; row->Valid(); row->Next()) {
+    const Status checked = CheckMetaRow(row->key(), row->value());
+    if (!checked) return checked;
+  }
+  if (!row->status()) return Survive(row->status().error());
+  if (!all_readable_) return Ok();
+  for (const auto& [tenant_id, counts] : counted_) Report("tenant " + tenant_id + " has no counts");
+  return Ok();
+}
+
+Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
+  const std::string_view rest = key.substr(1);
+  switch (static_cast<RowKind>(key.front())) {
+    case RowKind::kFormat:
+      return Ok();
+    case RowKind::kHeads:
+      if (!DecodeHeads(value)) Report("the heads row cannot be read");
+      return Ok();
+    case RowKind::kCounts:
+      CheckCounts(rest, value);
+      return Ok();
+    case RowKind::kQuarantine: {
+      const auto run = ParseRunPrefix(rest);
+      if (!run || !runs_.contains(*run)) Report("a run is quarantined that is not there");
+      return Ok();
+    }
+    case RowKind::kTombstone: {
+      const auto tombstone = DecodeTombstone(value);
+      const std::string run_id(rest);
+      if (!tombstone) {
+        report_({run_id, "the tombstone cannot be read"});
+        return Ok();
+      }
+      const auto age =
+          reader_.view().Get(Table::kIndex, keys_.TombstoneAge(tombstone->removed_at, run_id));
+      if (!age) return Survive(age.error());
+      if (!*age) report_({run_id, "the tombstone would never go: its age is not kept"});
+      return Ok();
+    }
+    default:
+      Report("table meta: a row of an unknown kind");
+      return Ok();
+  }
+}
+
+void StoreCheck::CheckCounts(std::string_view tenant_id, std::string_view value) {
+  const auto stored = DecodeCounts(value);
+  const auto found = counted_.find(tenant_id);
+  const StoreCounts counted = found == counted_.end() ? StoreCounts{} : found->second;
+  if (found != counted_.end()) counted_.erase(found);
+  if (!all_readable_) return;  // what cannot be read was not counted
+  if (!stored || stored->events != counted.events ||
+      !std::ranges::equal(stored->runs_by_status, counted.runs_by_status)) {
+    Report("the counts of tenant " + std::string(tenant_id) + " do not agree with its runs");
+  }
+}
+
+// Rows of runs that have no run row.
+Status StoreCheck::CheckStrays() {
+  for (const Table table : {Table::kEvents, Table::kKeys, Table::kEntities}) {
+    auto row = reader_.view().Seek(table, {});
+    while (row->Valid()) {
+      const auto run = ParseRunPrefix(row->key());
+      if (!run) {
+        Report("table " + std::string(Name(table)) + ": a key cannot be read");
+        row->Next();
+        continue;
+      }
+      if (!runs_.contains(*run)) {
+        Report("table " + std::string(Name(table)) + ": rows of run no " +
+               std::to_string(run->value()) + ", which is not there");
+      }
+      row = reader_.view().Seek(table, keys_.Run(RunNo(run->value() + 1)));
+    }
+    const Status survived = row->status() ? Ok() : Survive(row->status().error());
+    if (!survived) return survived;
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status CheckRows(KeyedReader& reader, const std::function<void(StoreFault)>& report) {
+  return StoreCheck(reader, report).Run();
+}
+
+}  // namespace everstep

@@ -1,0 +1,246 @@
+// The half of KeyedReader that walks the index table: lists of runs, tokens, timers, the outbox.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "store/corrupt_row.h"
+#include "store/keyed_reader.h"
+
+namespace everstep {
+namespace {
+
+// A page that filters hard gives back what it has after this many rows.
+constexpr std::size_t kRowsPerPageMax = 10'000;
+
+// The cursor is the place of the last run seen: the same in every index, so a list may change its
+// index from page to page. Hexadecimal, closed by a checksum so that nonsense is told from a place.
+std::string MakeCursor(std::string_view place) {
+  std::string bytes(place);
+  ByteWriter(bytes).U32(Crc32c(place));
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text.push_back(kDigits[static_cast<std::uint8_t>(c) >> 4]);
+    text.push_back(kDigits[static_cast<std::uint8_t>(c) & 15]);
+  }
+  return text;
+}
+
+std::optional<std::string> PlaceOf(std::string_view cursor) {
+  constexpr std::size_t kBytes = kListPlaceBytes + 4;
+  if (cursor.size() != 2 * kBytes) return std::nullopt;
+  std::string bytes(kBytes, '\0');
+  for (std::size_t i = 0; i < cursor.size(); ++i) {
+    const char c = cursor[i];
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit && !(c >= 'a' && c <= 'f')) return std::nullopt;
+    const int value = digit ? c - '0' : c - 'a' + 10;
+    bytes[i / 2] = static_cast<char>(static_cast<std::uint8_t>(bytes[i / 2]) << 4 | value);
+  }
+  const std::string_view place = std::string_view(bytes).substr(0, kListPlaceBytes);
+  if (ByteReader(std::string_view(bytes).substr(kListPlaceBytes)).U32() != Crc32c(place)) {
+    return std::nullopt;
+  }
+  return std::string(place);
+}
+
+// Where in an index the page begins: behind the cursor, and not at `created_until` or later.
+Result<std::string> FirstPlace(const RunQuery& query) {
+  std::string first;
+  if (query.created_until != Timestamp{}) {
+    AppendListPlace(first, query.created_until - std::chrono::microseconds(1), RunNo(UINT64_MAX));
+  }
+  if (query.cursor.empty()) return first;
+  auto behind = PlaceOf(query.cursor);
+  if (!behind) {
+    return Error{ErrorCode::kInvalidArgument, "the cursor is not one that a list gave", {}};
+  }
+  behind->push_back('\0');  // the next possible key
+  return std::max(first, *behind);
+}
+
+bool Matches(const RunQuery& query, const RunState& state) {
+  const auto asked = [](const std::string& want, const std::string& have) {
+    return want.empty() || want == have;
+  };
+  return asked(query.project_id, state.scope.project_id) &&
+         asked(query.environment_id, state.scope.environment_id) &&
+         asked(query.plan_id, state.scope.plan_id) &&
+         (!query.status || *query.status == state.status);
+}
+
+}  // namespace
+
+// Runs of a plan, of an environment or of a state, whichever promises the fewest rows: how many
+// runs are in a state is known, and within one page's reach no other index can be better.
+RowKind KeyedReader::ChooseIndex(const RunQuery& query) {
+  if (query.status) {
+    const StoreCounts counts = Counts(query.tenant_id);
+    if (counts.runs_by_status[static_cast<std::size_t>(*query.status)] <= kRowsPerPageMax) {
+      return RowKind::kByStatus;
+    }
+  }
+  if (!query.plan_id.empty()) return RowKind::kByPlan;
+  if (!query.project_id.empty() && !query.environment_id.empty()) return RowKind::kByProject;
+  return query.status ? RowKind::kByStatus : RowKind::kByTenant;
+}
+
+Result<StoredRun> KeyedReader::ListedRun(RunNo run) {
+  auto found = RunByNo(run);
+  if (found && *found) return std::move(**found);
+  if (found) return Unreadable(run, "table runs: the row that the index names is missing");
+  if (found.error().code != ErrorCode::kStoreCorrupt) return std::move(found).error();
+  return Unreadable(run, ToString(found.error()));
+}
+
+Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
+  if (query.tenant_id.empty() || query.limit == 0) {
+    return Error{ErrorCode::kInvalidArgument, "a list of runs needs a tenant and a limit", {}};
+  }
+  auto first = FirstPlace(query);
+  if (!first) return std::move(first).error();
+  const RowKind index = ChooseIndex(query);
+  const RunScope scope{.tenant_id = query.tenant_id,
+                       .project_id = query.project_id,
+                       .environment_id = query.environment_id,
+                       .plan_id = query.plan_id,
+                       .plan_version = {}};
+  const std::string prefix(
+      keys_.ListedPrefix(index, scope, query.status.value_or(RunStatus::kAbsent)));
+  RunPage page;
+  std::string place;
+  std::size_t rows = 0;
+  auto row = view_->Seek(Table::kIndex, prefix + *first);
+  for (; row->Valid() && row->key().starts_with(prefix); row->Next(), ++rows) {
+    if (row->key().size() != prefix.size() + kListPlaceBytes) {
+      return CorruptRow({.table = Table::kIndex}, "a row of the list of runs cannot be read");
+    }
+    const ListPlace at = ParseListPlace(row->key().substr(prefix.size()));
+    if (query.created_from != Timestamp{} && at.created_at < query.created_from) break;
+    if (page.runs.size() == query.limit || rows == kRowsPerPageMax) {
+      page.cursor = MakeCursor(place);
+      break;
+    }
+    place = row->key().substr(prefix.size());
+    auto run = ListedRun(at.run);
+    if (!run) return std::move(run).error();
+    const bool readable = run->state.status != RunStatus::kAbsent;
+    if (!readable || Matches(query, run->state)) page.runs.push_back(std::move(*run));
+  }
+  if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  return page;
+}
+
+StoreCounts KeyedReader::Counts(std::string_view tenant_id) {
+  const auto row = view_->Get(Table::kMeta, keys_.Counts(tenant_id));
+  if (!row || !*row) return {};
+  return DecodeCounts(**row).value_or(StoreCounts{});
+}
+
+Result<std::optional<HookHolder>> KeyedReader::FindHook(std::string_view tenant_id,
+                                                        std::string_view token) {
+  auto row = view_->Get(Table::kIndex, keys_.Token(tenant_id, token));
+  if (!row) return At({.table = Table::kIndex}, std::move(row).error());
+  if (!*row) return std::optional<HookHolder>();
+  auto holder = DecodeHolder(**row);
+  if (!holder) return CorruptRow({.table = Table::kIndex}, "a hook token's row cannot be read");
+  return holder;
+}
+
+Result<std::vector<Timer>> KeyedReader::TimersDue(Timestamp until, std::size_t limit) {
+  std::vector<Timer> timers;
+  const std::string prefix(keys_.Kind(RowKind::kTimer));
+  auto row = view_->Seek(Table::kIndex, prefix);
+  for (; row->Valid() && row->key().starts_with(prefix) && timers.size() < limit; row->Next()) {
+    const auto timer = ParseTimerKey(row->key());
+    if (!timer) return CorruptRow({.table = Table::kIndex}, "a timer's row cannot be read");
+    if (timer->due_at > until) break;
+    auto run_id = RunIdOf(timer->run);
+    if (!run_id) return std::move(run_id).error();
+    if (!*run_id) continue;
+    timers.push_back({timer->due_at, **run_id, std::string(timer->wait_id)});
+  }
+  if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  return timers;
+}
+
+Result<std::vector<OutboxEntry>> KeyedReader::ReadOutbox(Position after, std::size_t limit) {
+  auto heads = Heads();
+  if (!heads) return std::move(heads).error();
+  std::vector<OutboxEntry> entries;
+  if (after >= heads->last_position) return entries;
+  const Position from = std::max(Position(after.value() + 1), heads->outbox_front);
+  auto row = view_->Seek(Table::kIndex, keys_.Outbox(from));
+  for (; row->Valid() && entries.size() < limit; row->Next()) {
+    const auto position = ParseOutboxKey(row->key());
+    if (!position) break;
+    const auto entry = DecodeOutbox(row->value());
+    if (!entry) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
+    auto run_id = RunIdOf(entry->run);
+    if (!run_id) return std::move(run_id).error();
+    if (!*run_id) continue;
+    entries.push_back(
+        {*position, **run_id, entry->first_seq, entry->last_seq, entry->persisted_at});
+  }
+  if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  return entries;
+}
+
+// Rows are in order of time, so this is a binary search; a position without a row stands for the
+// next one that has one.
+Result<Position> KeyedReader::PositionBefore(Timestamp time) {
+  auto heads = Heads();
+  if (!heads) return std::move(heads).error();
+  std::uint64_t low = heads->outbox_front.value();  // everything before it is earlier than `time`
+  std::uint64_t high = heads->last_position.value() + 1;  // nothing from it on is
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    const auto row = view_->Seek(Table::kIndex, keys_.Outbox(Position(middle)));
+    if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+    const auto position = row->Valid() ? ParseOutboxKey(row->key()) : std::nullopt;
+    if (!position || position->value() >= high) {
+      high = middle;
+      continue;
+    }
+    const auto entry = DecodeOutbox(row->value());
+    if (!entry) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
+    if (entry->persisted_at < time) {
+      low = position->value() + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return Position(low - 1);
+}
+
+Result<StoreHeads> KeyedReader::Heads() {
+  if (heads_) return *heads_;
+  StoreHeads heads;
+  auto stored = view_->Get(Table::kMeta, keys_.Heads());
+  if (!stored) return At({.table = Table::kMeta}, std::move(stored).error());
+  if (*stored) {
+    const auto decoded = DecodeHeads(**stored);
+    if (!decoded) return CorruptRow({.table = Table::kMeta}, "the heads row cannot be read");
+    heads = *decoded;
+  }
+  const auto run = view_->SeekForPrev(Table::kRuns, keys_.RunByNo(RunNo(UINT64_MAX)));
+  if (!run->status()) return At({.table = Table::kRuns}, run->status().error());
+  const auto last_run = run->Valid() ? ParseRunByNo(run->key()) : std::nullopt;
+  if (last_run) heads.last_run = std::max(heads.last_run, *last_run);
+
+  const auto row = view_->SeekForPrev(Table::kIndex, keys_.Outbox(Position(UINT64_MAX)));
+  if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  const auto position = row->Valid() ? ParseOutboxKey(row->key()) : std::nullopt;
+  if (position) {
+    const auto entry = DecodeOutbox(row->value());
+    if (!entry) return CorruptRow({.table = Table::kIndex}, "the last outbox row cannot be read");
+    heads.last_position = std::max(heads.last_position, *position);
+    heads.last_persisted_at = std::max(heads.last_persisted_at, entry->persisted_at);
+  }
+  heads_ = heads;
+  return heads;
+}
+
+}  // namespace everstep

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/key_value.h"
+#include "store/row_keys.h"
+#include "store/row_values.h"
+#include "store/state_store.h"
+
+namespace everstep {
+
+// StateReader on one view of sorted tables.
+class KeyedReader final : public StateReader {
+ public:
+  explicit KeyedReader(std::unique_ptr<TableView> view) : view_(std::move(view)) {}
+
+  // A quarantined run whose row cannot be read is found with an empty state.
+  Result<std::optional<StoredRun>> FindRun(const RunId& run_id) override;
+  Result<std::optional<Tombstone>> FindTombstone(const RunId& run_id) override;
+  Result<std::optional<EntityState>> FindEntity(RunNo run, const EntityKey& key) override;
+  Status VisitEntities(RunNo run, std::optional<EntityKind> kind,
+                       const std::function<void(EntityKey, EntityState)>& visit) override;
+  Result<std::optional<Event>> FindByKey(const StoredRun& run, const Event& like,
+                                         const Sha256Digest& key) override;
+  Result<std::vector<Event>> ReadEvents(const StoredRun& run, const EventQuery& query) override;
+  // A run whose row cannot be read is listed with an empty state and the reason as quarantine.
+  Result<RunPage> ListRuns(const RunQuery& query) override;
+  Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
+                                             std::string_view token) override;
+  Result<std::vector<Timer>> TimersDue(Timestamp until, std::size_t limit) override;
+  // Leaves out what belongs to removed runs.
+  Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override;
+  Result<Position> PositionBefore(Timestamp time) override;
+  StoreCounts Counts(std::string_view tenant_id) override;
+
+  // ---- for the store itself
+  // How far this view has come: the stored heads and the rows behind them.
+  Result<StoreHeads> Heads();
+  // Up to `limit` runs from this number on; corrupt rows as in ListRuns. `next` becomes the number
+  // to go on with, zero when there are no more.
+  Result<std::vector<StoredRun>> RunsFrom(RunNo from, std::size_t limit, RunNo& next);
+  Result<std::optional<RunNo>> FindRunNo(const RunId& run_id);
+  Result<std::optional<StoredRun>> RunByNo(RunNo run);
+  // The last event row of a run, whatever its state says.
+  Result<EventSeq> LastEventRow(RunNo run);
+  TableView& view() { return *view_; }
+
+ private:
+  Result<std::optional<Event>> FindInChain(const StoredRun& run, const Event& like);
+  Result<std::optional<Event>> FindBackwards(const StoredRun& run, const Event& like,
+                                             EventSeq Event::*previous);
+  Result<StoredRun> DecodeRun(RunNo run, std::string_view row);
+  StoredRun Unreadable(RunNo run, std::string why);
+  Result<std::string> QuarantineOf(RunNo run);
+  std::string RecoverRunId(RunNo run);
+  // Nothing when the run is gone.
+  Result<std::optional<RunId>> RunIdOf(RunNo run);
+  Result<std::optional<Event>> EventAt(const StoredRun& run, EventSeq seq);
+  Result<std::vector<Event>> ReadRange(const StoredRun& run, const EventQuery& query);
+  Result<std::vector<EventSeq>> ChainHeads(const StoredRun& run, const EventQuery& query);
+  Result<std::vector<Event>> WalkChains(const StoredRun& run, const EventQuery& query);
+  RowKind ChooseIndex(const RunQuery& query);
+  Result<StoredRun> ListedRun(RunNo run);
+
+  std::unique_ptr<TableView> view_;
+  RowKeys keys_;
+  std::optional<StoreHeads> heads_;
+  std::unordered_map<RunNo, std::optional<RunId>> run_ids_;
+};
+
+}  // namespace everstep

@@ -1,0 +1,247 @@
+#include "store/keyed_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+#include "store/change_encoder.h"
+#include "store/corrupt_row.h"
+#include "store/keyed_check.h"
+#include "store/keyed_reader.h"
+#include "store/run_removal.h"
+#include "store/tenant_counts.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kRunsPerVisit = 256;
+
+class KeyedStore final : public StateStore {
+ public:
+  KeyedStore(std::unique_ptr<KeyValue> tables, StoreAccess access)
+      : tables_(std::move(tables)), access_(access) {}
+
+  Status Open();
+
+  std::unique_ptr<StateReader> Read() override { return NewReader(); }
+  Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) override;
+  Status Refresh() override;
+
+  Status Commit(std::span<const RunChange* const> changes) override;
+  Status Quarantine(const RunId& run_id, std::string_view reason) override;
+  Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override;
+
+  RunNo LastRunNo() override { return heads().last_run; }
+  Position LastPosition() override { return heads().last_position; }
+  Timestamp LastPersistedAt() override { return heads().last_persisted_at; }
+  Status Backup(const std::string& directory) override { return tables_->Backup(directory); }
+  Status Compact() override { return tables_->Compact(); }
+  Status Check(const std::function<void(StoreFault)>& report) override;
+  std::uint64_t DiskBytes() override { return tables_->DiskBytes(); }
+
+ private:
+  std::unique_ptr<KeyedReader> NewReader() const {
+    return std::make_unique<KeyedReader>(tables_->View());
+  }
+  StoreHeads heads() const {
+    const std::lock_guard lock(heads_mutex_);
+    return heads_;
+  }
+  void SetHeads(const StoreHeads& heads) {
+    const std::lock_guard lock(heads_mutex_);
+    heads_ = heads;
+  }
+  Result<bool> HasFormat();  // false: the tables are empty
+  Status LoadCounts(TableView& view);
+  Status MayWrite() const;
+  // Writes the batch and, if it is durable, takes over the counts and heads that belong to it.
+  Status Write(WriteBatch& batch, const StoreHeads& after);
+
+  const std::unique_ptr<KeyValue> tables_;
+  const StoreAccess access_;
+  std::atomic<bool> stopped_ = false;
+  mutable std::mutex heads_mutex_;
+  StoreHeads heads_;
+  // Of the writing half: one caller at a time.
+  TenantCounts counts_;
+  ChangeEncoder encoder_{counts_};
+};
+
+Status KeyedStore::Open() {
+  const auto formatted = HasFormat();
+  if (!formatted) return formatted.error();
+  if (!*formatted) {
+    if (access_ == StoreAccess::kReadOnly) {
+      return Error{ErrorCode::kStoreNotFound, "the store is still being created", {}};
+    }
+    std::string version;
+    EncodeNumber(kStoreFormat, version);
+    const auto batch = tables_->NewBatch();
+    batch->Put(Table::kMeta, RowKeys().Format(), version);
+    const Status written = tables_->Write(*batch);
+    if (!written) return written;
+  }
+  const auto reader = NewReader();
+  const auto heads = reader->Heads();
+  if (!heads) return heads.error();
+  SetHeads(*heads);
+  return access_ == StoreAccess::kOwner ? LoadCounts(reader->view()) : Ok();
+}
+
+Result<bool> KeyedStore::HasFormat() {
+  const auto view = tables_->View();
+  auto row = view->Get(Table::kMeta, RowKeys().Format());
+  if (!row) return At({.table = Table::kMeta}, std::move(row).error());
+  if (!*row) {
+    for (int table = 0; table < kTableCount; ++table) {
+      const auto first = view->Seek(static_cast<Table>(table), {});
+      if (!first->status()) return first->status().error();
+      if (!first->Valid()) continue;
+      return CorruptRow({.table = Table::kMeta}, "rows are there, but no format version");
+    }
+    return false;
+  }
+  const auto version = DecodeNumber(**row);
+  if (!version || *version == 0) {
+    return CorruptRow({.table = Table::kMeta}, "the format version cannot be read");
+  }
+  if (*version > kStoreFormat) {
+    return Error{ErrorCode::kStoreFormatNewer,
+                 "the store has format " + std::to_string(*version) +
+                     "; this version reads up to format " + std::to_string(kStoreFormat),
+                 {}};
+  }
+  return true;
+}
+
+Status KeyedStore::LoadCounts(TableView& view) {
+  const std::string prefix(RowKeys().Kind(RowKind::kCounts));
+  auto row = view.Seek(Table::kMeta, prefix);
+  for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
+    const auto counts = DecodeCounts(row->value());
+    if (!counts) return CorruptRow({.table = Table::kMeta}, "a tenant's counts cannot be read");
+    counts_.Load(std::string(row->key().substr(prefix.size())), *counts);
+  }
+  return row->status();
+}
+
+Status KeyedStore::Refresh() {
+  if (access_ == StoreAccess::kOwner) return Ok();
+  const Status refreshed = tables_->Refresh();
+  if (!refreshed) return refreshed;
+  const auto heads = NewReader()->Heads();
+  if (!heads) return heads.error();
+  SetHeads(*heads);
+  return Ok();
+}
+
+Status KeyedStore::VisitRuns(const std::function<Status(const StoredRun&)>& visit) {
+  RunNo next(1);
+  while (next != RunNo()) {
+    // No view is open while `visit` runs, so that it may write.
+    const auto runs = NewReader()->RunsFrom(next, kRunsPerVisit, next);
+    if (!runs) return runs.error();
+    for (const StoredRun& run : *runs) {
+      const Status visited = visit(run);
+      if (!visited) return visited;
+    }
+  }
+  return Ok();
+}
+
+Status KeyedStore::MayWrite() const {
+  if (access_ == StoreAccess::kReadOnly) {
+    return Error{ErrorCode::kStoreReadOnly, "the store was opened to be read only", {}};
+  }
+  if (stopped_.load(std::memory_order_acquire)) {
+    return Error{ErrorCode::kStoreStopped,
+                 "a write failed and it is not known what is durable; open the store again",
+                 {}};
+  }
+  return Ok();
+}
+
+Status KeyedStore::Write(WriteBatch& batch, const StoreHeads& after) {
+  const Status written = tables_->Write(batch);
+  if (written) {
+    counts_.Keep();
+    SetHeads(after);
+    return Ok();
+  }
+  counts_.Drop();
+  if (written.error().code == ErrorCode::kStoreFull) return written;
+  stopped_.store(true, std::memory_order_release);
+  return Error{ErrorCode::kIndeterminate, written.error().message, {}};
+}
+
+Status KeyedStore::Commit(std::span<const RunChange* const> changes) {
+  const Status may = MayWrite();
+  if (!may || changes.empty()) return may;
+  const auto batch = tables_->NewBatch();
+  StoreHeads after = heads();
+  for (const RunChange* change : changes) {
+    EVERSTEP_ASSERT(change->position > after.last_position);
+    encoder_.Encode(*change, *batch);
+    after.last_run = std::max(after.last_run, change->run_no);
+    after.last_position = change->position;
+    after.last_persisted_at = std::max(after.last_persisted_at, change->events.back().persisted_at);
+  }
+  RowKeys keys;
+  counts_.PutEdits(keys, *batch);
+  return Write(*batch, after);
+}
+
+Status KeyedStore::Quarantine(const RunId& run_id, std::string_view reason) {
+  const Status may = MayWrite();
+  if (!may) return may;
+  const auto run = NewReader()->FindRunNo(run_id);
+  if (!run) return run.error();
+  if (!*run) {
+    return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
+  }
+  const auto batch = tables_->NewBatch();
+  batch->Put(Table::kMeta, RowKeys().Quarantine(**run),
+             reason.empty() ? "no reason given" : reason);
+  return Write(*batch, heads());
+}
+
+Status KeyedStore::Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) {
+  const Status may = MayWrite();
+  if (!may) return may;
+  const auto batch = tables_->NewBatch();
+  StoreHeads after = heads();
+  {
+    const auto reader = NewReader();
+    RunRemoval removal(*reader, counts_, *batch);
+    Status planned = removal.ExpireTombstones(expired);
+    for (std::size_t i = 0; planned && i < runs.size(); ++i) planned = removal.Remove(runs[i], now);
+    if (planned) planned = removal.Finish(after);
+    if (!planned) {
+      counts_.Drop();
+      return planned;
+    }
+  }
+  RowKeys keys;
+  counts_.PutEdits(keys, *batch);
+  return Write(*batch, after);
+}
+
+Status KeyedStore::Check(const std::function<void(StoreFault)>& report) {
+  const auto reader = NewReader();
+  return CheckRows(*reader, report);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StateStore>> OpenKeyedStore(std::unique_ptr<KeyValue> tables,
+                                                   StoreAccess access) {
+  auto store = std::make_unique<KeyedStore>(std::move(tables), access);
+  const Status opened = store->Open();
+  if (!opened) return opened.error();
+  return std::unique_ptr<StateStore>(std::move(store));
+}
+
+}  // namespace everstep

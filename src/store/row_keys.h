@@ -1,0 +1,119 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/key_value.h"
+#include "store/state_store.h"
+
+namespace everstep {
+
+// The first byte of a key, in the tables that hold rows of several kinds. Stored: never reuse.
+enum class RowKind : char {
+  // kMeta
+  kFormat = 'V',
+  kCounts = 'C',
+  kHeads = 'H',
+  kTombstone = 'T',
+  kQuarantine = 'Q',
+  // kRuns
+  kRunById = 'I',
+  kRunByNo = 'R',
+  // kIndex
+  kOutbox = 'O',
+  kByTenant = 'A',
+  kByProject = 'P',
+  kByStatus = 'S',
+  kByPlan = 'L',
+  kToken = 'H',
+  kTimer = 'T',
+  kTombstoneAge = 'X',
+};
+
+inline constexpr std::array kListIndexes = {RowKind::kByTenant, RowKind::kByProject,
+                                            RowKind::kByStatus, RowKind::kByPlan};
+
+// Builds the keys of all rows (grammar: docs/formats.md) in one buffer that it keeps, so that a key
+// costs no allocation. What a function returns is valid until the next call.
+class RowKeys {
+ public:
+  std::string_view Kind(RowKind kind);  // begin of all rows of the kind
+
+  // kMeta
+  std::string_view Format() { return Kind(RowKind::kFormat); }
+  std::string_view Heads() { return Kind(RowKind::kHeads); }
+  std::string_view Counts(std::string_view tenant_id);
+  std::string_view Tombstone(const RunId& run_id);
+  std::string_view Quarantine(RunNo run);
+
+  // kRuns
+  std::string_view RunById(const RunId& run_id);
+  std::string_view RunByNo(RunNo run);
+
+  // kEvents, kKeys, kEntities: all rows of a run begin with its number
+  std::string_view Run(RunNo run);
+  std::string_view Event(RunNo run, EventSeq seq);
+  std::string_view Key(RunNo run, const Sha256Digest& key);
+  std::string_view Entities(RunNo run, EntityKind kind);
+  std::string_view Entity(RunNo run, const EntityKey& key);
+
+  // kIndex
+  std::string_view Outbox(Position position);
+  // The run's row in one of the four list indexes.
+  std::string_view Listed(RowKind index, const RunState& state, RunNo run);
+  // Its row in kByStatus when it had another status.
+  std::string_view ListedAs(RunStatus status, const RunState& state, RunNo run);
+  // What all rows of runs of this scope and status begin with.
+  std::string_view ListedPrefix(RowKind index, const RunScope& scope, RunStatus status);
+  std::string_view Token(std::string_view tenant_id, std::string_view token);
+  std::string_view Timer(Timestamp due_at, RunNo run, std::string_view wait_id);
+  std::string_view TombstoneAge(Timestamp removed_at, std::string_view run_id);
+
+ private:
+  std::string& Begin(RowKind kind);
+
+  std::string bytes_;
+};
+
+// The parts of a stored key; nothing when it is not one of that kind.
+struct EventRowKey {
+  RunNo run;
+  EventSeq seq;
+};
+struct TimerRowKey {
+  Timestamp due_at{};
+  RunNo run;
+  std::string_view wait_id;
+};
+struct TombstoneAgeRowKey {
+  Timestamp removed_at{};
+  std::string_view run_id;
+};
+struct ListedRowKey {
+  std::string_view tenant_id;
+  RunStatus status{};  // of rows in kByStatus
+  Timestamp created_at{};
+  RunNo run;
+};
+std::optional<EventRowKey> ParseEventKey(std::string_view key);
+std::optional<EntityKey> ParseEntityKey(std::string_view key);
+std::optional<RunNo> ParseRunPrefix(std::string_view key);
+std::optional<RunNo> ParseRunByNo(std::string_view key);
+std::optional<Position> ParseOutboxKey(std::string_view key);
+std::optional<TimerRowKey> ParseTimerKey(std::string_view key);
+std::optional<TombstoneAgeRowKey> ParseTombstoneAgeKey(std::string_view key);
+std::optional<ListedRowKey> ParseListedKey(std::string_view key);
+
+// A place in a list of runs: the bytes that end a row of every list index, newest first.
+inline constexpr std::size_t kListPlaceBytes = 16;
+void AppendListPlace(std::string& out, Timestamp created_at, RunNo run);
+struct ListPlace {
+  Timestamp created_at{};
+  RunNo run;
+};
+ListPlace ParseListPlace(std::string_view bytes);  // exactly kListPlaceBytes
+
+}  // namespace everstep

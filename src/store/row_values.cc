@@ -1,0 +1,121 @@
+#include "store/row_values.h"
+
+#include <iterator>
+
+#include "base/bytes.h"
+
+namespace everstep {
+namespace {
+
+template <typename Value>
+std::optional<Value> Whole(const ByteReader& reader, Value value) {
+  if (!reader.ok() || !reader.AtEnd()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+void EncodeNumber(std::uint64_t number, std::string& out) { ByteWriter(out).Varint(number); }
+
+std::optional<std::uint64_t> DecodeNumber(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const std::uint64_t number = reader.Varint();
+  return Whole(reader, number);
+}
+
+void EncodeCounts(const StoreCounts& counts, std::string& out) {
+  ByteWriter writer(out);
+  writer.Varint(counts.events);
+  for (const std::uint64_t runs : counts.runs_by_status) writer.Varint(runs);
+}
+
+std::optional<StoreCounts> DecodeCounts(std::string_view bytes) {
+  ByteReader reader(bytes);
+  StoreCounts counts;
+  counts.events = reader.Varint();
+  for (std::uint64_t& runs : counts.runs_by_status) runs = reader.Varint();
+  return Whole(reader, counts);
+}
+
+void EncodeHeads(const StoreHeads& heads, std::string& out) {
+  ByteWriter writer(out);
+  writer.Varint(heads.last_run.value());
+  writer.Varint(heads.last_position.value());
+  writer.SignedVarint(Micros(heads.last_persisted_at));
+  writer.Varint(heads.outbox_front.value());
+}
+
+std::optional<StoreHeads> DecodeHeads(std::string_view bytes) {
+  ByteReader reader(bytes);
+  StoreHeads heads;
+  heads.last_run = RunNo(reader.Varint());
+  heads.last_position = Position(reader.Varint());
+  heads.last_persisted_at = FromMicros(reader.SignedVarint());
+  heads.outbox_front = Position(reader.Varint());
+  return Whole(reader, heads);
+}
+
+void EncodeTombstone(const Tombstone& tombstone, std::string& out) {
+  ByteWriter writer(out);
+  writer.U8(static_cast<std::uint8_t>(tombstone.status));
+  writer.Varint(tombstone.last_seq.value());
+  writer.SignedVarint(Micros(tombstone.removed_at));
+}
+
+std::optional<Tombstone> DecodeTombstone(std::string_view bytes) {
+  ByteReader reader(bytes);
+  Tombstone tombstone;
+  const std::uint8_t status = reader.U8();
+  tombstone.status = static_cast<RunStatus>(status);
+  tombstone.last_seq = EventSeq(reader.Varint());
+  tombstone.removed_at = FromMicros(reader.SignedVarint());
+  if (status >= std::size(StoreCounts{}.runs_by_status)) return std::nullopt;
+  return Whole(reader, tombstone);
+}
+
+void EncodeOutbox(const OutboxRow& row, std::string& out) {
+  ByteWriter writer(out);
+  writer.Varint(row.run.value());
+  writer.Varint(row.first_seq.value());
+  writer.Varint(row.last_seq.value() - row.first_seq.value());
+  writer.SignedVarint(Micros(row.persisted_at));
+}
+
+std::optional<OutboxRow> DecodeOutbox(std::string_view bytes) {
+  ByteReader reader(bytes);
+  OutboxRow row;
+  row.run = RunNo(reader.Varint());
+  row.first_seq = EventSeq(reader.Varint());
+  row.last_seq = EventSeq(row.first_seq.value() + reader.Varint());
+  row.persisted_at = FromMicros(reader.SignedVarint());
+  if (row.last_seq < row.first_seq) return std::nullopt;
+  return Whole(reader, row);
+}
+
+void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out) {
+  ByteWriter writer(out);
+  writer.String(run_id);
+  writer.String(hook_id);
+}
+
+std::optional<HookHolder> DecodeHolder(std::string_view bytes) {
+  ByteReader reader(bytes);
+  HookHolder holder;
+  holder.run_id = RunId(std::string(reader.String()));
+  holder.hook_id = reader.String();
+  return Whole(reader, std::move(holder));
+}
+
+void EncodeRunRow(const RunId& run_id, const RunState& state, std::string& out) {
+  ByteWriter(out).String(run_id.value());
+  EncodeRunState(state, out);
+}
+
+std::optional<RunRowParts> SplitRunRow(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const std::string_view run_id = reader.String();
+  if (!reader.ok()) return std::nullopt;
+  return RunRowParts{run_id, reader.rest()};
+}
+
+}  // namespace everstep

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/state_store.h"
+
+namespace everstep {
+
+inline constexpr std::uint64_t kStoreFormat = 1;
+
+// How far the store had come when rows that would tell were removed.
+struct StoreHeads {
+  RunNo last_run;
+  Position last_position;
+  Timestamp last_persisted_at{};
+  Position outbox_front{1};  // no row lies before it
+};
+
+// An outbox row; its position is the key.
+struct OutboxRow {
+  RunNo run;
+  EventSeq first_seq;
+  EventSeq last_seq;
+  Timestamp persisted_at{};
+};
+
+// The values of the store's own small rows (grammar: docs/formats.md). Encoding appends; decoding
+// answers nothing for bytes that it did not write.
+void EncodeNumber(std::uint64_t number, std::string& out);  // format version, run number, sequence
+std::optional<std::uint64_t> DecodeNumber(std::string_view bytes);
+void EncodeCounts(const StoreCounts& counts, std::string& out);
+std::optional<StoreCounts> DecodeCounts(std::string_view bytes);
+void EncodeHeads(const StoreHeads& heads, std::string& out);
+std::optional<StoreHeads> DecodeHeads(std::string_view bytes);
+void EncodeTombstone(const Tombstone& tombstone, std::string& out);
+std::optional<Tombstone> DecodeTombstone(std::string_view bytes);
+void EncodeOutbox(const OutboxRow& row, std::string& out);
+std::optional<OutboxRow> DecodeOutbox(std::string_view bytes);
+void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out);
+std::optional<HookHolder> DecodeHolder(std::string_view bytes);
+// The run row: id, then the state's own record.
+void EncodeRunRow(const RunId& run_id, const RunState& state, std::string& out);
+struct RunRowParts {
+  std::string_view run_id;
+  std::string_view state;  // for DecodeRunState
+};
+std::optional<RunRowParts> SplitRunRow(std::string_view bytes);
+
+}  // namespace everstep

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "event/event.h"
+#include "everstep/result.h"
+#include "machine/state.h"
+
+namespace everstep {
+
+// A run's number in this store: short, never reused, in order of creation.
+using RunNo = Named<struct RunNoTag, std::uint64_t>;
+// A place in the order of commits, over all runs: 1, 2, 3 …
+using Position = Named<struct PositionTag, std::uint64_t>;
+
+struct StoredRun {
+  RunNo run_no;
+  RunId run_id;
+  RunState state;
+  std::string quarantine;  // why the run is quarantined; empty: it is not
+};
+
+// What stays of a run that retention removed, until the window closes.
+struct Tombstone {
+  RunStatus status{};
+  EventSeq last_seq;
+  Timestamp removed_at{};
+};
+
+struct HookHolder {
+  RunId run_id;
+  std::string hook_id;
+
+  bool operator==(const HookHolder&) const = default;
+};
+
+struct Timer {
+  Timestamp due_at{};
+  RunId run_id;
+  std::string wait_id;
+
+  bool operator==(const Timer&) const = default;
+};
+
+// Events of one run that became durable together; what sinks and time queries walk along.
+struct OutboxEntry {
+  Position position;
+  RunId run_id;
+  EventSeq first_seq;
+  EventSeq last_seq;
+  Timestamp persisted_at{};
+
+  bool operator==(const OutboxEntry&) const = default;
+};
+
+// All that one decision changes in one run. Either all of it becomes durable or nothing.
+struct RunChange {
+  RunNo run_no;
+  RunId run_id;
+  RunStatus status_before = RunStatus::kAbsent;  // kAbsent: this change creates the run
+  RunState state;                                // after the change
+  std::vector<Event> events;                     // at least one, contiguous, persisted_at set
+  std::vector<Sha256Digest> keys;                // the idempotency key of each event
+  std::vector<std::pair<EntityKey, EntityState>> entities;  // after the change, each once
+  struct Token {
+    std::string token;
+    std::optional<std::string> hook_id;  // nothing: the token becomes free
+  };
+  std::vector<Token> tokens;  // of the run's tenant
+  struct Alarm {
+    Timestamp due_at{};
+    std::string wait_id;
+    bool armed = true;
+  };
+  std::vector<Alarm> alarms;
+  Position position;
+};
+
+struct EventQuery {
+  EventSeq after{};                   // exclusive
+  EventSeq until{UINT64_MAX};         // inclusive
+  std::optional<EventType> type{};    // only these
+  std::optional<EntityKey> entity{};  // only this entity's
+  std::size_t limit = 1000;
+};
+
+struct RunQuery {
+  std::string tenant_id{};   // required
+  std::string project_id{};  // empty: any; likewise below
+  std::string environment_id{};
+  std::string plan_id{};
+  std::optional<RunStatus> status{};
+  Timestamp created_from{};   // inclusive; unset: open
+  Timestamp created_until{};  // exclusive; unset: open
+  std::string cursor{};       // empty: from the newest
+  std::size_t limit = 50;
+};
+
+struct RunPage {
+  std::vector<StoredRun> runs;  // newest first
+  std::string cursor;           // goes on behind the last run; empty: there are no more
+};
+
+// What the store holds, as maintained counts.
+struct StoreCounts {
+  std::uint64_t runs_by_status[8] = {};  // index: RunStatus
+  std::uint64_t events = 0;
+};
+
+// A consistent view: all answers are of one moment between two commits. One thread at a time. Short
+// lived: a memory store holds back commits while a view is open. kStoreCorrupt says which record.
+class StateReader {
+ public:
+  virtual ~StateReader() = default;
+
+  virtual Result<std::optional<StoredRun>> FindRun(const RunId& run_id) = 0;
+  virtual Result<std::optional<Tombstone>> FindTombstone(const RunId& run_id) = 0;
+  virtual Result<std::optional<EntityState>> FindEntity(RunNo run, const EntityKey& key) = 0;
+  // All entities of the run, or those of one kind, ordered by kind and id.
+  virtual Status VisitEntities(RunNo run, std::optional<EntityKind> kind,
+                               const std::function<void(EntityKey, EntityState)>& visit) = 0;
+  // The stored event with this idempotency key; `like` is an event whose key it is.
+  virtual Result<std::optional<Event>> FindByKey(const StoredRun& run, const Event& like,
+                                                 const Sha256Digest& key) = 0;
+  // In order of seq. Reads only what it returns when a type or an entity is asked for.
+  virtual Result<std::vector<Event>> ReadEvents(const StoredRun& run, const EventQuery& query) = 0;
+  virtual Result<RunPage> ListRuns(const RunQuery& query) = 0;
+  virtual Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
+                                                     std::string_view token) = 0;
+  virtual Result<std::vector<Timer>> TimersDue(Timestamp until, std::size_t limit) = 0;
+  virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
+  // The last position before which everything was persisted earlier than `time`.
+  virtual Result<Position> PositionBefore(Timestamp time) = 0;
+  virtual StoreCounts Counts(std::string_view tenant_id) = 0;
+};
+
+// A fault that Check found.
+struct StoreFault {
+  std::string run_id;  // empty: not of one run
+  std::string what;
+};
+
+// Where runs are kept. Readers may be opened from any thread at any time; the writing half has one
+// caller at a time.
+class StateStore {
+ public:
+  virtual ~StateStore() = default;
+
+  // ---- reading
+  virtual std::unique_ptr<StateReader> Read() = 0;
+  // Every run in order of creation; stops at the first error `visit` returns.
+  virtual Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) = 0;
+  // Sees what another process has written since; does nothing for the owner of the store.
+  virtual Status Refresh() = 0;
+
+  // ---- writing
+  // One atomic, synced write. On return of Ok all changes are durable. kStoreFull: nothing was
+  // written. Any other error: it is unknown what is durable (kIndeterminate), and the store refuses
+  // every later write with kStoreStopped until it is opened again.
+  virtual Status Commit(std::span<const RunChange* const> changes) = 0;
+  // The run is kept as it is and takes no more events.
+  virtual Status Quarantine(const RunId& run_id, std::string_view reason) = 0;
+  // Removes whole runs and leaves a tombstone for each; removes tombstones older than `expired`.
+  virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
+
+  // ---- upkeep
+  virtual RunNo LastRunNo() = 0;
+  virtual Position LastPosition() = 0;
+  virtual Timestamp LastPersistedAt() = 0;
+  // A consistent copy into a directory that must not exist.
+  virtual Status Backup(const std::string& directory) = 0;
+  virtual Status Compact() = 0;
+  // Walks the store's own rows (indexes, keys, counts, outbox) and reports what does not agree.
+  virtual Status Check(const std::function<void(StoreFault)>& report) = 0;
+  virtual std::uint64_t DiskBytes() = 0;
+};
+
+struct StoreOptions {
+  bool create_if_missing = true;
+  bool read_only = false;                      // beside a process that owns the store
+  std::uint64_t free_bytes_min = 64ULL << 20;  // under this much free disk the store is read-only
+  std::uint64_t cache_bytes = 32ULL << 20;     // of blocks read
+  std::uint64_t write_buffer_bytes = 32ULL << 20;  // of rows not yet in a table file
+};
+
+std::unique_ptr<StateStore> OpenMemoryStore();
+// Opens or creates the store in `directory`: kStoreNotFound, kStoreLocked, kStoreFormatNewer,
+// kStoreCorrupt, kStoreIo.
+Result<std::unique_ptr<StateStore>> OpenRocksdbStore(const std::string& directory,
+                                                     const StoreOptions& options);
+
+}  // namespace everstep

@@ -1,0 +1,144 @@
+#include "store/store_directory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "store/row_values.h"
+
+namespace everstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTitle = "everstep log ";
+
+Error IoError(const std::string& path, const std::string& what) {
+  return {ErrorCode::kStoreIo, path + ": " + what, {}};
+}
+
+Error NotFound(const std::string& directory, const std::string& what) {
+  return {ErrorCode::kStoreNotFound, directory + ": " + what, {}};
+}
+
+// Writes and syncs a file, or syncs a directory (no bytes).
+Status WriteSynced(const std::string& path, int flags, std::string_view bytes) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (file < 0) return IoError(path, std::strerror(errno));
+  const bool written = bytes.empty() || ::write(file, bytes.data(), bytes.size()) ==
+                                            static_cast<ssize_t>(bytes.size());
+  const bool synced = written && ::fsync(file) == 0;
+  const int reason = errno;
+  ::close(file);
+  if (!synced) return IoError(path, std::strerror(reason));
+  return Ok();
+}
+
+Status CheckFormatFile(const std::string& directory) {
+  const std::string path = directory + "/FORMAT";
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return IoError(path, "cannot be read");
+  std::uint64_t version = 0;
+  const char* end = line.data() + line.size();
+  bool understood = line.starts_with(kTitle);
+  if (understood) {
+    const auto parsed = std::from_chars(line.data() + kTitle.size(), end, version);
+    understood = parsed.ec == std::errc() && parsed.ptr == end && version != 0;
+  }
+  if (!understood) {
+    return Error{ErrorCode::kStoreCorrupt, path + ": does not say \"everstep log 1\"", {}};
+  }
+  if (version > kStoreFormat) {
+    return Error{ErrorCode::kStoreFormatNewer,
+                 directory + " has format " + std::to_string(version) +
+                     "; this version reads up to format " + std::to_string(kStoreFormat),
+                 {}};
+  }
+  return Ok();
+}
+
+struct Contents {
+  bool format = false;
+  bool current = false;  // the engine's entry point
+  bool rows = false;     // files that hold rows
+  bool other = false;
+};
+
+Result<Contents> Look(const std::string& directory) {
+  Contents contents;
+  std::error_code failed;
+  for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename();
+    const std::string kind = entry->path().extension();
+    if (name == "FORMAT") {
+      contents.format = true;
+    } else if (name == "CURRENT") {
+      contents.current = true;
+    } else if (kind == ".sst" || (kind == ".log" && entry->file_size(failed) > 0)) {
+      contents.rows = true;
+    } else if (name != "FORMAT.new") {
+      contents.other = true;
+    }
+  }
+  if (failed) return IoError(directory, failed.message());
+  return contents;
+}
+
+Status MakeStoreDirectory(const std::string& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) return IoError(directory, failed.message());
+  return WriteFormatFile(directory);
+}
+
+}  // namespace
+
+Status WriteFormatFile(const std::string& directory) {
+  const std::string path = directory + "/FORMAT";
+  const std::string fresh = path + ".new";
+  const std::string text = std::string(kTitle) + std::to_string(kStoreFormat) + "\n";
+  Status written = WriteSynced(fresh, O_WRONLY | O_CREAT | O_TRUNC, text);
+  if (!written) return written;
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return IoError(path, std::strerror(errno));
+  written = WriteSynced(directory, O_RDONLY | O_DIRECTORY, {});
+  if (!written) return written;
+  // The directory's own name is durable only with its parent.
+  const fs::path parent = fs::absolute(directory).lexically_normal().parent_path();
+  return WriteSynced(parent, O_RDONLY | O_DIRECTORY, {});
+}
+
+Status PrepareStoreDirectory(const std::string& directory, const StoreOptions& options) {
+  const bool may_create = options.create_if_missing && !options.read_only;
+  std::error_code failed;
+  const bool exists = fs::exists(directory, failed);
+  if (failed) return IoError(directory, failed.message());
+  if (!exists) {
+    return may_create ? MakeStoreDirectory(directory) : NotFound(directory, "there is no store");
+  }
+  const auto contents = Look(directory);
+  if (!contents) return contents.error();
+  if (contents->format) {
+    const Status checked = CheckFormatFile(directory);
+    if (!checked || contents->current) return checked;
+    // Without its entry point the engine would take the directory for a new one and clear it.
+    if (contents->rows) {
+      return Error{ErrorCode::kStoreCorrupt, directory + ": the file CURRENT is missing", {}};
+    }
+    return may_create ? Ok() : NotFound(directory, "the store was never completely created");
+  }
+  if (contents->current || contents->rows || contents->other) {
+    return NotFound(directory, "not a store: it has files, but no FORMAT");
+  }
+  return may_create ? MakeStoreDirectory(directory) : NotFound(directory, "there is no store");
+}
+
+}  // namespace everstep

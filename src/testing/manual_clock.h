@@ -1,0 +1,18 @@
+#pragma once
+
+#include "base/clock.h"
+
+namespace everstep {
+
+// A clock that moves only when it is told to.
+class ManualClock final : public Clock {
+ public:
+  Timestamp Now() override { return now_; }
+  void Advance(std::chrono::microseconds by) { now_ += by; }
+  void JumpBack(std::chrono::microseconds by) { now_ -= by; }
+
+ private:
+  Timestamp now_ = *ParseTimestamp("2026-02-12T00:00:00.000Z");
+};
+
+}  // namespace everstep
