@@ -1,0 +1,304 @@
+#include "engine/append_authority.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/draft.h"
+
+namespace everstep {
+
+// Runs in memory, most recently used first. A run leaves from the end when the shard is over its
+// share and nothing of the run is on its way.
+struct AppendAuthority::Shard {
+  Shard(Clock& clock, Random& random) : ulids(clock, random) {}
+
+  struct Slot {
+    Slot(StateStore& store, StoredRun stored) : run(store, std::move(stored)) {}
+    LiveRun run;
+    std::size_t bytes = 0;
+    bool leaving = false;  // being purged: takes no more events
+  };
+  using Slots = std::list<Slot>;
+
+  std::mutex mutex;
+  UlidGenerator ulids;  // guarded by mutex, as all below
+  std::uint64_t generation = 0;
+  Slots slots;
+  std::unordered_map<RunId, Slots::iterator> by_id;
+  std::size_t bytes = 0;
+
+  void Clear() {
+    by_id.clear();
+    slots.clear();
+    bytes = 0;
+  }
+  // Forgets what was decided on top of a write that failed since.
+  void Enter(std::uint64_t current) {
+    if (generation == current) return;
+    Clear();
+    generation = current;
+  }
+  void Account(Slot& slot) {
+    const std::size_t now = slot.run.MemoryBytes();
+    bytes += now - slot.bytes;
+    slot.bytes = now;
+  }
+  void Drop(const RunId& run_id) {
+    const auto found = by_id.find(run_id);
+    if (found == by_id.end()) return;
+    const auto slot = found->second;
+    bytes -= slot->bytes;
+    by_id.erase(found);
+    slots.erase(slot);
+  }
+};
+
+AppendAuthority::AppendAuthority(StateStore& store, Committer& committer, Clock& clock,
+                                 Random& random, Options options)
+    : store_(store),
+      committer_(committer),
+      clock_(clock),
+      random_(random),
+      options_(options),
+      tokens_(store),
+      last_run_no_(store.LastRunNo().value()) {
+  for (auto& shard : shards_) shard = std::make_unique<Shard>(clock, random);
+}
+
+AppendAuthority::~AppendAuthority() = default;
+
+AppendAuthority::Shard& AppendAuthority::ShardOf(const RunId& run_id) {
+  return *shards_[std::hash<RunId>{}(run_id) % kShards];
+}
+
+AppendAuthority::Submission AppendAuthority::Submit(std::span<const AppendOrder> orders,
+                                                    const RunScope& defaults) {
+  Submission submission;
+  submission.entries_.reserve(orders.size());
+  while (!orders.empty()) {
+    // Neighbours that go to the same run are decided and committed as one change.
+    std::size_t count = 1;
+    while (count < orders.size() && orders[count].run_id == orders[0].run_id) ++count;
+    DecideGroup(orders.first(count), defaults, submission.entries_);
+    orders = orders.subspan(count);
+  }
+  return submission;
+}
+
+void AppendAuthority::DecideGroup(std::span<const AppendOrder> orders, const RunScope& defaults,
+                                  std::vector<Entry>& entries) {
+  const std::size_t from = entries.size();
+  Shard& shard = ShardOf(orders[0].run_id);
+  bool corrupt = false;
+  while (true) {
+    const std::lock_guard lock(shard.mutex);
+    shard.Enter(committer_.generation());
+    if (TryDecideGroup(shard, orders, defaults, entries)) {
+      corrupt = std::any_of(entries.begin() + static_cast<std::ptrdiff_t>(from), entries.end(),
+                            [](const Entry& entry) {
+                              return !entry.placed &&
+                                     entry.placed.error().code == ErrorCode::kStoreCorrupt;
+                            });
+      break;
+    }
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(from), entries.end());
+  }
+  if (corrupt) QuarantineCorrupt(orders[0].run_id, entries, from);
+}
+
+// False when a failed write ended the generation that the decision was made on.
+bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> orders,
+                                     const RunScope& defaults, std::vector<Entry>& entries) {
+  const auto refuse_all = [&](const Error& error) {
+    for (std::size_t i = 0; i < orders.size(); ++i) entries.push_back({error, nullptr, 0});
+  };
+  // What can be read after a write of unknown outcome may not be durable: it answers nothing.
+  const Status open = committer_.CheckOpen();
+  if (!open) {
+    refuse_all(open.error());
+    return true;
+  }
+  auto loaded = Load(shard, orders[0].run_id);
+  if (!loaded) {
+    refuse_all(loaded.error());
+    return true;
+  }
+  LiveRun& run = **loaded;
+  if (run.AtRest()) run.TrimEntities();
+
+  Draft draft(run, {tokens_, shard.ulids, random_, clock_.Now()});
+  const std::size_t from = entries.size();
+  std::vector<std::size_t> in_draft;
+  for (const AppendOrder& order : orders) {
+    Draft::Answer answer = draft.Apply(order, defaults);
+    if (answer.placed && answer.placed->payload_mismatch) payload_mismatches_.fetch_add(1);
+    if (answer.event_index) in_draft.push_back(entries.size());
+    entries.push_back(
+        {std::move(answer.placed), std::move(answer.earlier), answer.event_index.value_or(0)});
+  }
+  if (!draft.empty()) {
+    const auto unit = draft.Finish([this] { return RunNo(last_run_no_.fetch_add(1) + 1); });
+    const auto submitted = committer_.Submit(unit, shard.generation);
+    if (!submitted) {
+      shard.Clear();
+      shard.generation = 0;
+      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(from), entries.end());
+      refuse_all(submitted.error());
+      return true;
+    }
+    if (!*submitted) {
+      shard.Clear();
+      return false;
+    }
+    if (!unit->change.tokens.empty()) tokens_.RecordLocked(unit);
+    run.Submitted(unit);
+    for (const std::size_t entry : in_draft) entries[entry].unit = unit;
+  }
+  // Nobody hears of a refusal before the events that it rests on are durable.
+  for (std::size_t i = from; i < entries.size(); ++i) {
+    if (!entries[i].placed && entries[i].unit == nullptr) entries[i].unit = run.OnItsWay();
+  }
+  if (run.state().status == RunStatus::kAbsent) {
+    shard.Drop(run.run_id());
+  } else {
+    shard.Account(*shard.by_id.at(run.run_id()));
+    MakeRoom(shard, &run);
+  }
+  return true;
+}
+
+Result<LiveRun*> AppendAuthority::Load(Shard& shard, const RunId& run_id) {
+  const auto known = shard.by_id.find(run_id);
+  if (known != shard.by_id.end()) {
+    shard.slots.splice(shard.slots.begin(), shard.slots, known->second);
+    if (known->second->leaving) {
+      return Error{ErrorCode::kRunExpired, "run " + run_id.value() + " is being removed", {}};
+    }
+    return &known->second->run;
+  }
+  const auto reader = store_.Read();
+  auto stored = reader->FindRun(run_id);
+  if (!stored) return std::move(stored).error();
+  StoredRun row;
+  if (*stored) {
+    row = std::move(**stored);
+    if (!row.quarantine.empty()) {
+      return Error{ErrorCode::kRunQuarantined,
+                   "run " + run_id.value() + " is quarantined: " + row.quarantine,
+                   {}};
+    }
+  } else {
+    auto tombstone = reader->FindTombstone(run_id);
+    if (!tombstone) return std::move(tombstone).error();
+    if (*tombstone) {
+      return Error{ErrorCode::kRunExpired,
+                   "run " + run_id.value() + " ended as " +
+                       std::string(Name((*tombstone)->status)) + " and was removed at " +
+                       FormatTimestamp((*tombstone)->removed_at) +
+                       "; its id stays taken until its tombstone goes",
+                   {}};
+    }
+    row.run_id = run_id;
+  }
+  shard.slots.emplace_front(store_, std::move(row));
+  shard.by_id.emplace(run_id, shard.slots.begin());
+  shard.Account(shard.slots.front());
+  return &shard.slots.front().run;
+}
+
+void AppendAuthority::MakeRoom(Shard& shard, const LiveRun* keep) {
+  const std::size_t share = options_.memory_bytes_max / kShards;
+  auto slot = shard.slots.end();
+  while (shard.bytes > share && slot != shard.slots.begin()) {
+    --slot;
+    if (&slot->run == keep || slot->leaving || !slot->run.AtRest()) continue;
+    const RunId run_id = slot->run.run_id();
+    ++slot;
+    shard.Drop(run_id);
+  }
+}
+
+// A record of the run does not decode: the run is set aside with the reason, others go on.
+void AppendAuthority::QuarantineCorrupt(const RunId& run_id, std::vector<Entry>& entries,
+                                        std::size_t from) {
+  std::string reason;
+  for (std::size_t i = from; i < entries.size(); ++i) {
+    if (!entries[i].placed && entries[i].placed.error().code == ErrorCode::kStoreCorrupt) {
+      reason = entries[i].placed.error().message;
+      entries[i].placed = Error{
+          ErrorCode::kRunQuarantined, "run " + run_id.value() + " is quarantined: " + reason, {}};
+    }
+  }
+  // Units of this very call come first in the queue, so that nobody waits for whom waits for us.
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].unit) (void)committer_.Await(*entries[i].unit);
+  }
+  Quarantine(run_id, reason);
+}
+
+void AppendAuthority::Quarantine(const RunId& run_id, const std::string& reason) {
+  // Should the mark not get to the disk, the next reader of the damaged record sets it again.
+  (void)committer_.BetweenCommits([&] { return store_.Quarantine(run_id, reason); });
+  Shard& shard = ShardOf(run_id);
+  const std::lock_guard lock(shard.mutex);
+  shard.Drop(run_id);
+}
+
+std::vector<Result<Placed>> AppendAuthority::Await(Submission submission) {
+  std::vector<Result<Placed>> answers;
+  answers.reserve(submission.entries_.size());
+  for (Entry& entry : submission.entries_) {
+    if (entry.unit) {
+      const Status durable = committer_.Await(*entry.unit);
+      if (!durable) {
+        answers.emplace_back(durable.error());
+        continue;
+      }
+      if (entry.placed && entry.placed->persisted_at == Timestamp{}) {
+        entry.placed->persisted_at = entry.unit->change.events[entry.index].persisted_at;
+      }
+    }
+    answers.push_back(std::move(entry.placed));
+  }
+  return answers;
+}
+
+Result<std::size_t> AppendAuthority::Purge(std::span<const RunId> runs,
+                                           Timestamp tombstones_expired) {
+  std::vector<RunId> leaving;
+  for (const RunId& run_id : runs) {
+    Shard& shard = ShardOf(run_id);
+    const std::lock_guard lock(shard.mutex);
+    shard.Enter(committer_.generation());
+    const auto loaded = Load(shard, run_id);
+    if (!loaded || !(*loaded)->AtRest() || !IsTerminal((*loaded)->state().status)) {
+      if (loaded && (*loaded)->state().status == RunStatus::kAbsent) shard.Drop(run_id);
+      continue;
+    }
+    shard.by_id.at(run_id)->leaving = true;
+    leaving.push_back(run_id);
+  }
+  const Timestamp now = clock_.Now();
+  const Status purged =
+      committer_.BetweenCommits([&] { return store_.Purge(leaving, now, tombstones_expired); });
+  for (const RunId& run_id : leaving) {
+    Shard& shard = ShardOf(run_id);
+    const std::lock_guard lock(shard.mutex);
+    shard.Drop(run_id);
+  }
+  if (!purged) return purged.error();
+  return leaving.size();
+}
+
+std::uint64_t AppendAuthority::MemoryBytes() {
+  std::uint64_t bytes = 0;
+  for (const auto& shard : shards_) {
+    const std::lock_guard lock(shard->mutex);
+    bytes += shard->bytes;
+  }
+  return bytes;
+}
+
+}  // namespace everstep

@@ -1,0 +1,49 @@
+#include "engine/commit_feed.h"
+
+namespace everstep {
+
+CommitFeed::Watch::Watch(CommitFeed& feed, std::string run_id)
+    : feed_(feed), run_id_(std::move(run_id)) {
+  const std::lock_guard lock(feed_.mutex_);
+  feed_.watches_.emplace(run_id_, this);
+  feed_.watched_.store(true, std::memory_order_release);
+}
+
+CommitFeed::Watch::~Watch() {
+  const std::lock_guard lock(feed_.mutex_);
+  std::erase_if(feed_.watches_, [this](const auto& entry) { return entry.second == this; });
+  feed_.watched_.store(!feed_.watches_.empty(), std::memory_order_release);
+}
+
+std::uint64_t CommitFeed::Watch::ticks() {
+  const std::lock_guard lock(feed_.mutex_);
+  return ticks_;
+}
+
+bool CommitFeed::Watch::WaitPast(std::uint64_t seen, std::chrono::milliseconds wait) {
+  std::unique_lock lock(feed_.mutex_);
+  changed_.wait_for(lock, wait, [&] { return closed_ || ticks_ > seen; });
+  return !closed_ && ticks_ > seen;
+}
+
+void CommitFeed::Watch::Close() {
+  const std::lock_guard lock(feed_.mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void CommitFeed::Durable(std::span<const std::shared_ptr<CommitUnit>> units) {
+  if (!watched_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  const auto wake = [this](std::string_view run_id) {
+    const auto [begin, end] = watches_.equal_range(run_id);
+    for (auto entry = begin; entry != end; ++entry) {
+      ++entry->second->ticks_;
+      entry->second->changed_.notify_all();
+    }
+  };
+  for (const auto& unit : units) wake(unit->change.run_id.value());
+  wake("");
+}
+
+}  // namespace everstep

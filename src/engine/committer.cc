@@ -1,0 +1,160 @@
+#include "engine/committer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace everstep {
+namespace {
+
+// A write larger than this gains nothing and keeps its callers waiting.
+constexpr std::size_t kUnitsPerWriteMax = 4096;
+
+Error Stopped() {
+  return {ErrorCode::kStoreStopped,
+          "the store stopped after a write of unknown outcome; open it again to recover",
+          {}};
+}
+
+}  // namespace
+
+Committer::Committer(StateStore& store, Clock& clock, DurableFn on_durable)
+    : store_(store),
+      clock_(clock),
+      on_durable_(std::move(on_durable)),
+      last_position_(store.LastPosition()),
+      last_persisted_at_(store.LastPersistedAt()) {}
+
+Status Committer::CheckOpen() const { return stopped() ? Status(Stopped()) : Ok(); }
+
+Result<bool> Committer::Submit(const std::shared_ptr<CommitUnit>& unit, std::uint64_t generation) {
+  RunChange& change = unit->change;
+  EVERSTEP_ASSERT(!change.events.empty());
+  const std::lock_guard lock(mutex_);
+  if (stopped()) return Stopped();
+  if (generation != this->generation()) return false;
+  // Whole milliseconds: what every reader of the contract can parse.
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
+  last_persisted_at_ = std::max<Timestamp>(last_persisted_at_, now);
+  last_position_ = Position(last_position_.value() + 1);
+  change.position = last_position_;
+  for (Event& event : change.events) event.persisted_at = last_persisted_at_;
+  change.state.updated_at = last_persisted_at_;
+  if (change.status_before == RunStatus::kAbsent) change.state.created_at = last_persisted_at_;
+  Enqueue(unit);
+  return true;
+}
+
+Status Committer::Await(CommitUnit& unit) {
+  while (!unit.settled()) {
+    // Of several that wait for the unit that leads, one takes the role.
+    std::uint32_t state = CommitUnit::kLeads;
+    if (unit.state_.compare_exchange_strong(state, CommitUnit::kBeingWritten)) {
+      Lead();
+      EVERSTEP_ASSERT(unit.settled());
+    } else if (state != CommitUnit::kSettled) {
+      unit.state_.wait(state, std::memory_order_acquire);
+    }
+  }
+  return unit.outcome_;
+}
+
+Status Committer::BetweenCommits(std::function<Status()> upkeep) {
+  const auto unit = std::make_shared<CommitUnit>();
+  unit->upkeep_ = std::move(upkeep);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped()) return Stopped();
+    Enqueue(unit);
+  }
+  return Await(*unit);
+}
+
+void Committer::Enqueue(std::shared_ptr<CommitUnit> unit) {
+  if (!has_leader_) {
+    has_leader_ = true;
+    unit->state_.store(CommitUnit::kLeads, std::memory_order_release);
+  }
+  queue_.push_back(std::move(unit));
+}
+
+void Committer::Lead() {
+  Units units;
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() <= kUnitsPerWriteMax) {
+      units.swap(queue_);
+    } else {
+      const auto end = queue_.begin() + kUnitsPerWriteMax;
+      units.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+      queue_.erase(queue_.begin(), end);
+    }
+  }
+  // The leader's own unit is the first. Upkeep runs alone, between the writes around it.
+  Units changes;
+  bool alive = true;
+  for (auto& unit : units) {
+    if (!unit->upkeep_) {
+      changes.push_back(std::move(unit));
+      continue;
+    }
+    alive = alive && Write(changes);
+    if (!alive) Discard(changes);
+    changes.clear();
+    Status done = CheckOpen();
+    if (done) done = unit->upkeep_();
+    if (!done && done.error().code == ErrorCode::kIndeterminate) FailAll({}, done.error());
+    Settle(*unit, std::move(done));
+  }
+  if (!alive || !Write(changes)) Discard(changes);
+  const std::lock_guard lock(mutex_);
+  has_leader_ = !queue_.empty();
+  if (!has_leader_) return;
+  CommitUnit& next = *queue_.front();
+  next.state_.store(CommitUnit::kLeads, std::memory_order_release);
+  next.state_.notify_all();
+}
+
+bool Committer::Write(const Units& units) {
+  if (units.empty()) return true;
+  std::vector<const RunChange*> changes;
+  changes.reserve(units.size());
+  for (const auto& unit : units) changes.push_back(&unit->change);
+  const Status written = store_.Commit(changes);
+  if (!written) {
+    FailAll(units, written.error());
+    return false;
+  }
+  if (on_durable_) on_durable_(units);
+  for (const auto& unit : units) Settle(*unit, Ok());
+  return true;
+}
+
+void Committer::FailAll(const Units& written, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  failure_ = error;
+  if (error.code != ErrorCode::kStoreFull) stopped_.store(true, std::memory_order_release);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  // Their places are free again; the order of commits stays dense.
+  last_position_ = store_.LastPosition();
+  for (const auto& unit : written) Settle(*unit, error);
+  // Whatever is queued was decided on top of what has just failed: it was never written.
+  Discard(queue_);
+  std::erase_if(queue_, [](const auto& unit) { return unit->settled(); });
+}
+
+void Committer::Discard(const Units& units) {
+  for (const auto& unit : units) {
+    if (unit->upkeep_ || unit->settled()) continue;
+    Settle(*unit, stopped() ? Stopped() : failure_);
+  }
+}
+
+void Committer::Settle(CommitUnit& unit, Status outcome) {
+  unit.outcome_ = std::move(outcome);
+  unit.state_.store(CommitUnit::kSettled, std::memory_order_release);
+  unit.state_.notify_all();
+}
+
+}  // namespace everstep

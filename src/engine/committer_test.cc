@@ -1,0 +1,155 @@
+#include "engine/committer.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "engine/append_authority.h"
+#include "store/keyed_store.h"
+#include "testing/faulty_key_value.h"
+#include "testing/manual_clock.h"
+#include "testing/orders.h"
+
+namespace everstep {
+namespace {
+
+using enum EventType;
+
+class CommitterTest : public testing::Test {
+ protected:
+  AppendAuthority::Submission Submit(AppendOrder order) {
+    return authority_.Submit(std::span(&order, 1), DefaultScope());
+  }
+  Result<Placed> Await(AppendAuthority::Submission submission) {
+    return authority_.Await(std::move(submission)).front();
+  }
+  Result<Placed> Append(AppendOrder order) { return Await(Submit(std::move(order))); }
+
+  SeededRandom random_{3};
+  ManualClock clock_;
+  FaultyKeyValue* disk_ = nullptr;
+  std::unique_ptr<StateStore> store_ = [this] {
+    auto disk = std::make_unique<FaultyKeyValue>(random_);
+    disk_ = disk.get();
+    return std::move(*OpenKeyedStore(std::move(disk)));
+  }();
+  std::size_t notified_ = 0;
+  Committer committer_{*store_, clock_, [this](auto units) { notified_ += units.size(); }};
+  AppendAuthority authority_{*store_, committer_, clock_, random_, {}};
+};
+
+TEST_F(CommitterTest, OneWriteServesAllThatAreQueued) {
+  const std::uint64_t before = disk_->writes();
+  auto a = Submit(Order("a", kRunStarted));
+  auto b = Submit(Order("b", kRunStarted));
+  auto c = Submit(Order("c", kRunStarted));
+  EXPECT_TRUE(Await(std::move(a)).has_value());
+  EXPECT_EQ(disk_->writes(), before + 1);
+  EXPECT_TRUE(Await(std::move(b)).has_value());
+  EXPECT_TRUE(Await(std::move(c)).has_value());
+  EXPECT_EQ(disk_->writes(), before + 1);
+  EXPECT_EQ(notified_, 3U);
+}
+
+TEST_F(CommitterTest, NothingIsAnsweredOrShownBeforeItIsDurable) {
+  auto submission = Submit(Order("a", kRunStarted));
+  EXPECT_FALSE(store_->Read()->FindRun(RunId("a"))->has_value());
+  EXPECT_EQ(notified_, 0U);
+  EXPECT_TRUE(Await(std::move(submission)).has_value());
+  EXPECT_TRUE(store_->Read()->FindRun(RunId("a"))->has_value());
+}
+
+TEST_F(CommitterTest, AFailedWriteStopsTheLogAndItsOutcomeIsUnknown) {
+  ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
+  disk_->PlanFault(WriteFault::kWrittenAnyway);
+  EXPECT_EQ(Append(Order("a", kStepStarted, "s")).error().code, ErrorCode::kIndeterminate);
+  EXPECT_TRUE(committer_.stopped());
+  EXPECT_EQ(Append(Order("b", kRunStarted)).error().code, ErrorCode::kStoreStopped);
+}
+
+TEST_F(CommitterTest, WhatWasDecidedOnTopOfAFailedWriteWasNeverWritten) {
+  ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
+  disk_->PlanFault(WriteFault::kNothingWritten);
+  auto first = Submit(Order("a", kStepStarted, "s"));
+  const auto failed = Await(std::move(first));
+  EXPECT_EQ(failed.error().code, ErrorCode::kIndeterminate);
+  EXPECT_EQ(Append(Order("a", kStepCompleted, "s")).error().code, ErrorCode::kStoreStopped);
+  EXPECT_EQ(notified_, 1U);
+}
+
+TEST_F(CommitterTest, AFullDiskRefusesAndTheLogGoesOnWhenThereIsSpace) {
+  ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
+  disk_->PlanFault(WriteFault::kDiskFull);
+  auto step = Submit(Order("a", kStepStarted, "s"));
+  auto completion = Submit(Order("a", kStepCompleted, "s"));
+  auto other = Submit(Order("b", kRunStarted));
+  EXPECT_EQ(Await(std::move(step)).error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(Await(std::move(completion)).error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(Await(std::move(other)).error().code, ErrorCode::kStoreFull);
+  // Decided anew, on what is really there.
+  EXPECT_EQ(Append(Order("a", kStepCompleted, "s")).error().code, ErrorCode::kStepNotFound);
+  EXPECT_EQ(Append(Order("a", kStepStarted, "s"))->seq, EventSeq(2));
+  EXPECT_EQ(Append(Order("b", kRunStarted))->seq, EventSeq(1));
+  EXPECT_EQ(store_->LastPosition(), Position(3)) << "the order of commits stays dense";
+}
+
+TEST_F(CommitterTest, TokensOfADiscardedDecisionAreFree) {
+  const auto hook = [](const std::string& run) {
+    auto write = Write(run, kHookCreated, "h");
+    write.facts.token = "t";
+    return Order(write);
+  };
+  ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
+  ASSERT_TRUE(Append(Order("b", kRunStarted)).has_value());
+  disk_->PlanFault(WriteFault::kDiskFull);
+  EXPECT_FALSE(Append(hook("a")).has_value());
+  EXPECT_TRUE(Append(hook("b")).has_value());
+  EXPECT_EQ((*store_->Read()->FindHook("default", "t"))->run_id, RunId("b"));
+}
+
+TEST_F(CommitterTest, UpkeepRunsBetweenWrites) {
+  auto queued = Submit(Order("a", kRunStarted));
+  bool ran = false;
+  std::thread upkeep([&] {
+    EXPECT_TRUE(committer_
+                    .BetweenCommits([&] {
+                      ran = true;
+                      return Ok();
+                    })
+                    .has_value());
+  });
+  EXPECT_TRUE(Await(std::move(queued)).has_value());
+  upkeep.join();
+  EXPECT_TRUE(ran);
+}
+
+TEST(CommitterConcurrent, ManyAppendersShareFewWritesAndAllAreAnswered) {
+  ManualClock clock;
+  const auto store = OpenMemoryStore();
+  std::atomic<std::size_t> durable{0};
+  Committer committer(*store, clock, [&](auto units) { durable += units.size(); });
+  AppendAuthority authority(*store, committer, SystemClock(), SystemRandom(), {});
+  constexpr int kThreads = 8;
+  constexpr int kEach = 200;
+  std::latch ready(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      ready.arrive_and_wait();
+      for (int i = 0; i < kEach; ++i) {
+        const AppendOrder order =
+            Order("r" + std::to_string(t) + "." + std::to_string(i), kRunStarted);
+        const auto answers =
+            authority.Await(authority.Submit(std::span(&order, 1), DefaultScope()));
+        EXPECT_TRUE(answers.front().has_value());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(durable, static_cast<std::size_t>(kThreads * kEach));
+  EXPECT_EQ(store->LastPosition(), Position(kThreads * kEach));
+}
+
+}  // namespace
+}  // namespace everstep

@@ -1,0 +1,386 @@
+#include "engine/draft.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/uuid.h"
+#include "event/catalogue.h"
+#include "event/idempotency_key.h"
+#include "machine/machine.h"
+
+namespace everstep {
+namespace {
+
+bool EndsRun(EventType type) {
+  return type == EventType::kRunCompleted || type == EventType::kRunFailed ||
+         type == EventType::kRunCancelled;
+}
+
+// Whether an event that Judge accepts can still repeat an earlier key. Where an entity does not
+// repeat, acceptance itself proves that this attempt has not had an event of this type.
+bool MayRepeat(const Event& event, const EntityState* entity) {
+  if (SpecOf(event.type).repeats || !event.instance_id.empty()) return true;
+  return event.type == EventType::kStepStarted && entity->status == EntityStatus::kRunning;
+}
+
+bool SameJson(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto left = CanonicalJson(a.empty() ? "{}" : a);
+  const auto right = CanonicalJson(b.empty() ? "{}" : b);
+  return left && right && *left == *right;
+}
+
+Placed PlacedAt(const RunId& run_id, const Event& event) {
+  return {run_id, event.event_id, event.seq, event.persisted_at, false, false};
+}
+
+// The answer to several events is the place of the first, and it waits for the last.
+void WaitAlsoFor(const Draft::Answer& next, Draft::Answer& answer) {
+  if (!answer.event_index) answer.event_index = next.event_index;
+  if (next.earlier == nullptr) return;
+  const bool is_later =
+      answer.earlier == nullptr || answer.earlier->change.position < next.earlier->change.position;
+  if (is_later) answer.earlier = next.earlier;
+}
+
+void FillEmpty(std::string& member, const std::string& fallback) {
+  if (member.empty()) member = fallback;
+}
+
+}  // namespace
+
+// How the draft stood before an order of several events.
+struct Draft::Savepoint {
+  RunState state;
+  std::size_t events;
+  std::size_t tokens;
+  std::size_t alarms;
+  std::vector<std::pair<EntityState*, EntityState>> entities;  // as they were
+};
+
+Draft::Draft(LiveRun& run, World world)
+    : run_(run), world_(world), unit_(std::make_shared<CommitUnit>()) {
+  unit_->change.run_id = run.run_id();
+  unit_->change.status_before = run.state().status;
+}
+
+Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
+  const bool single =
+      order.events.size() == 1 && !order.events[0].starts_run && order.events[0].entity_id != "*";
+  if (single) return Place(order.events[0], defaults);
+
+  auto writes = Expand(order);
+  if (!writes) return {std::move(writes).error(), nullptr, std::nullopt};
+  Savepoint savepoint{run_.state(),
+                      unit_->change.events.size(),
+                      unit_->change.tokens.size(),
+                      unit_->change.alarms.size(),
+                      {}};
+  undo_ = &savepoint.entities;
+  std::optional<Answer> first;
+  bool all_duplicates = true;
+  for (const EventWrite& write : *writes) {
+    Answer answer = Place(write, defaults);
+    if (!answer.placed) {
+      undo_ = nullptr;
+      RollBack(std::move(savepoint));
+      return answer;
+    }
+    all_duplicates = all_duplicates && answer.placed->duplicate;
+    if (!first) {
+      first = std::move(answer);
+    } else {
+      WaitAlsoFor(answer, *first);
+    }
+  }
+  undo_ = nullptr;
+  first->placed->duplicate = all_duplicates;
+  return std::move(*first);
+}
+
+Result<std::vector<EventWrite>> Draft::Expand(const AppendOrder& order) {
+  std::vector<EventWrite> writes;
+  for (const EventWrite& write : order.events) {
+    if (write.starts_run && run_.state().status == RunStatus::kAbsent && writes.empty()) {
+      EventWrite start;
+      start.type = EventType::kRunStarted;
+      start.run_id = write.run_id;
+      start.scope = write.scope;
+      start.emitted_at = write.emitted_at;
+      writes.push_back(std::move(start));
+    }
+    if (write.entity_id != "*") {
+      writes.push_back(write);
+      continue;
+    }
+    auto errors = run_.Entities(EntityKind::kError);
+    if (!errors) return std::move(errors).error();
+    const std::size_t before = writes.size();
+    for (const auto& [key, state] : *errors) {
+      if (state->status == EntityStatus::kClosed) continue;
+      writes.push_back(write);
+      writes.back().entity_id = key.id;
+      writes.back().instance_id.clear();
+    }
+    if (writes.size() == before) {
+      return Error{
+          ErrorCode::kErrorNotOpen, "run " + write.run_id.value() + " has no open error", {}};
+    }
+  }
+  return writes;
+}
+
+Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
+  RunState& state = run_.state();
+  const auto refuse = [](Error error) { return Answer{std::move(error), nullptr, std::nullopt}; };
+
+  const Status scope =
+      state.status == RunStatus::kAbsent ? AdoptScope(write, defaults) : CheckScope(write);
+  if (!scope) return refuse(scope.error());
+
+  static const EntityState kNone;
+  EntityState* entity = nullptr;
+  if (const auto key = EntityOf(write.type, write.entity_id)) {
+    auto found = run_.Entity(*key);
+    if (!found) return refuse(std::move(found).error());
+    entity = *found;
+  }
+  const EntityState& before = entity != nullptr ? *entity : kNone;
+
+  Event event = Resolve(state, before, write, write.event_id.empty() ? NewEventId() : "");
+  if (event.emitted_at == Timestamp{}) event.emitted_at = world_.now;
+  if (write.key && state.status == RunStatus::kAbsent && !write.key_version) {
+    const bool is_v2 =
+        IdempotencyKey(KeyVersion::kV2, run_.run_id(), state.scope, event) == *write.key;
+    state.key_version = is_v2 ? KeyVersion::kV2 : KeyVersion::kV1;
+  }
+  Sha256Digest key = IdempotencyKey(state.key_version, run_.run_id(), state.scope, event);
+  const Status presented = CheckPresentedKey(write, event, key);
+  if (!presented) return refuse(presented.error());
+
+  const auto rejection = Judge(state, before, event);
+  if (rejection || MayRepeat(event, entity)) {
+    auto duplicate = FindDuplicate(write, event, key);
+    if (!duplicate) return refuse(std::move(duplicate).error());
+    if (*duplicate) return std::move(**duplicate);
+  }
+  if (rejection) return refuse({rejection->code, rejection->message, {}});
+
+  if (event.type == EventType::kHookCreated) {
+    const Status settled = SettleToken(event);
+    if (!settled) return refuse(settled.error());
+    if (event.type != EventType::kHookCreated) {
+      key = IdempotencyKey(state.key_version, run_.run_id(), state.scope, event);
+    }
+  }
+  const std::size_t index = unit_->change.events.size();
+  const Status recorded = Record(std::move(event), key, entity);
+  if (!recorded) return refuse(recorded.error());
+  return {PlacedAt(run_.run_id(), unit_->change.events[index]), nullptr, index};
+}
+
+Status Draft::AdoptScope(const EventWrite& write, const RunScope& defaults) {
+  RunState& state = run_.state();
+  state.scope = write.scope;
+  FillEmpty(state.scope.tenant_id, defaults.tenant_id);
+  FillEmpty(state.scope.project_id, defaults.project_id);
+  FillEmpty(state.scope.environment_id, defaults.environment_id);
+  FillEmpty(state.scope.plan_id, defaults.plan_id);
+  FillEmpty(state.scope.plan_version, defaults.plan_version);
+  state.key_version = write.key_version.value_or(KeyVersion::kV1);
+  return Ok();
+}
+
+Status Draft::CheckScope(const EventWrite& write) const {
+  const RunScope& ours = run_.state().scope;
+  const RunScope& theirs = write.scope;
+  Error error{
+      ErrorCode::kRunScopeMismatch, "run " + run_.run_id().value() + " belongs elsewhere", {}};
+  const auto compare = [&error](const char* pointer, const std::string& own,
+                                const std::string& given) {
+    if (given.empty() || given == own) return;
+    error.faults.push_back({pointer, "is \"" + given + "\", the run has \"" + own + "\""});
+  };
+  compare("/tenantId", ours.tenant_id, theirs.tenant_id);
+  compare("/projectId", ours.project_id, theirs.project_id);
+  compare("/environmentId", ours.environment_id, theirs.environment_id);
+  compare("/planId", ours.plan_id, theirs.plan_id);
+  compare("/planVersion", ours.plan_version, theirs.plan_version);
+  if (error.faults.empty()) return Ok();
+  return error;
+}
+
+Status Draft::CheckPresentedKey(const EventWrite& write, const Event& event,
+                                const Sha256Digest& key) const {
+  if (!write.key || *write.key == key) return Ok();
+  const RunState& state = run_.state();
+  const auto v1 = IdempotencyKey(KeyVersion::kV1, run_.run_id(), state.scope, event);
+  const auto v2 = IdempotencyKey(KeyVersion::kV2, run_.run_id(), state.scope, event);
+  if (*write.key == v1 || *write.key == v2) return Ok();
+  return Error{ErrorCode::kIdempotencyKeyMismatch,
+               "the idempotency key does not belong to this event",
+               {{"/idempotencyKey", "must be " + ToHex(v1) + " (v1) or " + ToHex(v2) + " (v2)"}}};
+}
+
+Result<std::optional<Draft::Answer>> Draft::FindDuplicate(const EventWrite& write, Event event,
+                                                          const Sha256Digest& key) {
+  const auto& mine = unit_->change.keys;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i] == key) return AnswerRepeat(write, unit_->change.events[i], {nullptr, i});
+  }
+  auto found = run_.FindByKey(event, key);
+  if (!found) return std::move(found).error();
+  if (!*found) {
+    if (event.type != EventType::kHookCreated) return std::optional<Answer>();
+    // The hook may have met a taken token before: that is how its creation was recorded.
+    event.type = EventType::kHookConflict;
+    const auto conflict =
+        IdempotencyKey(run_.state().key_version, run_.run_id(), run_.state().scope, event);
+    return FindDuplicate(write, std::move(event), conflict);
+  }
+  return AnswerRepeat(write, (*found)->event, {(*found)->unit, std::nullopt});
+}
+
+Result<std::optional<Draft::Answer>> Draft::AnswerRepeat(const EventWrite& write,
+                                                         const Event& existing,
+                                                         Whereabouts where) const {
+  Placed placed = PlacedAt(run_.run_id(), existing);
+  placed.duplicate = true;
+  placed.payload_mismatch =
+      existing.type != EventType::kHookConflict && !SameJson(existing.payload, write.payload);
+  const bool signal = SpecOf(existing.type).entity == EntityKind::kSignal;
+  if (signal && placed.payload_mismatch) {
+    return Error{ErrorCode::kSignalDuplicate,
+                 "signal " + existing.entity_id + " was decided before with another content",
+                 {}};
+  }
+  return std::optional(Answer{std::move(placed), std::move(where.earlier), where.event_index});
+}
+
+// Reserves the hook's token, or turns the event into the conflict that it is.
+Status Draft::SettleToken(Event& event) {
+  if (!token_lock_.owns_lock()) token_lock_ = world_.tokens.Lock();
+  const std::string& token = event.facts.token;
+  std::optional<HookHolder> holder;
+  const auto& mine = unit_->change.tokens;
+  const auto decided =
+      std::find_if(mine.rbegin(), mine.rend(), [&](const auto& t) { return t.token == token; });
+  if (decided != mine.rend()) {
+    if (decided->hook_id) holder = HookHolder{run_.run_id(), *decided->hook_id};
+  } else {
+    auto found = world_.tokens.HolderLocked(run_.state().scope.tenant_id, token);
+    if (!found) return std::move(found).error();
+    holder = std::move(*found);
+  }
+  if (!holder) {
+    unit_->change.tokens.push_back({token, event.entity_id});
+    return Ok();
+  }
+  event.type = EventType::kHookConflict;
+  event.payload.clear();
+  JsonWriter json(event.payload);
+  json.BeginObject();
+  json.Member("token", token);
+  json.Member("conflictingRunId", holder->run_id.value());
+  json.EndObject();
+  return Ok();
+}
+
+Status Draft::Record(Event event, const Sha256Digest& key, EntityState* entity) {
+  static EntityState none;
+  RunState& state = run_.state();
+  // Everything that can fail comes before the first change.
+  Released hooks;
+  Released waits;
+  if (EndsRun(event.type) && state.hooks_active > 0) {
+    auto all = run_.Entities(EntityKind::kHook);
+    if (!all) return std::move(all).error();
+    hooks = std::move(*all);
+    if (!token_lock_.owns_lock()) token_lock_ = world_.tokens.Lock();
+  }
+  if (EndsRun(event.type) && state.waits_open > 0) {
+    auto all = run_.Entities(EntityKind::kWait);
+    if (!all) return std::move(all).error();
+    waits = std::move(*all);
+  }
+  if (event.type == EventType::kHookDisposed) {
+    if (!token_lock_.owns_lock()) token_lock_ = world_.tokens.Lock();
+    unit_->change.tokens.push_back({entity->token, std::nullopt});
+  }
+
+  event.seq = everstep::Next(state.last_seq);
+  event.previous_of_type = state.last_of_type[static_cast<std::size_t>(event.type)];
+  if (entity != nullptr) {
+    event.previous_of_entity = entity->last_seq;
+    Touch(*EntityOf(event.type, event.entity_id), entity);
+    ChangeAlarm(event, *entity);
+    Evolve(state, *entity, event);
+  } else {
+    Evolve(state, none, event);
+  }
+  Release(hooks);
+  Release(waits);
+  unit_->change.events.push_back(std::move(event));
+  unit_->change.keys.push_back(key);
+  return Ok();
+}
+
+void Draft::Release(const Released& entities) {
+  for (const auto& [key, entity] : entities) {
+    Touch(key, entity);
+    const EntityState before = *entity;
+    if (!ReleaseAtRunEnd(run_.state(), key.kind, *entity)) continue;
+    if (key.kind == EntityKind::kHook) {
+      unit_->change.tokens.push_back({before.token, std::nullopt});
+    } else {
+      unit_->change.alarms.push_back({before.due_at, key.id, false});
+    }
+  }
+}
+
+void Draft::ChangeAlarm(const Event& event, const EntityState& before) {
+  if (event.type == EventType::kWaitCreated) {
+    unit_->change.alarms.push_back({event.facts.due_at, event.entity_id, true});
+  } else if (event.type == EventType::kWaitCompleted) {
+    unit_->change.alarms.push_back({before.due_at, event.entity_id, false});
+  }
+}
+
+void Draft::Touch(EntityKey key, EntityState* entity) {
+  if (undo_ != nullptr) undo_->emplace_back(entity, *entity);
+  if (is_touched_.insert(entity).second) touched_.emplace_back(std::move(key), entity);
+}
+
+void Draft::RollBack(Savepoint savepoint) {
+  RunChange& change = unit_->change;
+  for (auto undo = savepoint.entities.rbegin(); undo != savepoint.entities.rend(); ++undo) {
+    *undo->first = std::move(undo->second);
+  }
+  run_.state() = std::move(savepoint.state);
+  change.events.resize(savepoint.events);
+  change.keys.resize(savepoint.events);
+  change.tokens.resize(savepoint.tokens);
+  change.alarms.resize(savepoint.alarms);
+}
+
+std::shared_ptr<CommitUnit> Draft::Finish(const std::function<RunNo()>& new_run_no) {
+  EVERSTEP_ASSERT(!empty());
+  RunChange& change = unit_->change;
+  if (change.status_before == RunStatus::kAbsent) run_.stored().run_no = new_run_no();
+  change.run_no = run_.stored().run_no;
+  change.state = run_.state();
+  change.entities.reserve(touched_.size());
+  for (auto& [key, entity] : touched_) {
+    if (entity->status != EntityStatus::kAbsent) change.entities.emplace_back(key, *entity);
+  }
+  return unit_;
+}
+
+std::string Draft::NewEventId() {
+  // In the manner of the run's own id.
+  if (IsUuidV4(run_.run_id().value())) return NewUuid(world_.random);
+  return "evnt_" + world_.ulids.Next();
+}
+
+}  // namespace everstep

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "base/ulid.h"
+#include "engine/append_authority.h"
+#include "engine/live_run.h"
+#include "engine/token_ledger.h"
+
+namespace everstep {
+
+// One decision on one run in the making: judges orders against the run's live state, applies those
+// that pass, and collects what they change. The shard's lock is held throughout.
+class Draft {
+ public:
+  struct World {
+    TokenLedger& tokens;
+    UlidGenerator& ulids;
+    Random& random;
+    Timestamp now;
+  };
+
+  Draft(LiveRun& run, World world);
+
+  // What became of an order: an answer, and where to wait for it.
+  struct Answer {
+    Result<Placed> placed;
+    std::shared_ptr<CommitUnit> earlier;     // a duplicate of an event still on its way
+    std::optional<std::size_t> event_index;  // of the first of its events that is in this draft
+  };
+  Answer Apply(const AppendOrder& order, const RunScope& defaults);
+
+  bool empty() const { return unit_->change.events.empty(); }
+  // Completes the change. `new_run_no` is asked when the draft creates its run.
+  std::shared_ptr<CommitUnit> Finish(const std::function<RunNo()>& new_run_no);
+
+ private:
+  struct Savepoint;
+
+  Result<std::vector<EventWrite>> Expand(const AppendOrder& order);
+  Answer Place(const EventWrite& write, const RunScope& defaults);
+  Status AdoptScope(const EventWrite& write, const RunScope& defaults);
+  Status CheckScope(const EventWrite& write) const;
+  Status CheckPresentedKey(const EventWrite& write, const Event& event,
+                           const Sha256Digest& key) const;
+  Result<std::optional<Answer>> FindDuplicate(const EventWrite& write, Event event,
+                                              const Sha256Digest& key);
+  // Where an event is that is not yet durable; neither is set when it is.
+  struct Whereabouts {
+    std::shared_ptr<CommitUnit> earlier;
+    std::optional<std::size_t> event_index;
+  };
+  Result<std::optional<Answer>> AnswerRepeat(const EventWrite& write, const Event& existing,
+                                             Whereabouts where) const;
+  Status SettleToken(Event& event);
+  Status Record(Event event, const Sha256Digest& key, EntityState* entity);
+  using Released = std::map<EntityKey, EntityState*>;
+  void Release(const Released& entities);
+  void ChangeAlarm(const Event& event, const EntityState& before);
+  void Touch(EntityKey key, EntityState* entity);
+  void RollBack(Savepoint savepoint);
+  std::string NewEventId();
+
+  LiveRun& run_;
+  World world_;
+  std::unique_lock<std::mutex> token_lock_;  // from the first decision on a token to the end
+  std::shared_ptr<CommitUnit> unit_;
+  std::vector<std::pair<EntityKey, EntityState*>> touched_;
+  std::unordered_set<const EntityState*> is_touched_;
+  std::vector<std::pair<EntityState*, EntityState>>* undo_ = nullptr;  // set while it may be needed
+};
+
+}  // namespace everstep

@@ -1,0 +1,311 @@
+#include "engine/embedded_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/event_subscription.h"
+#include "engine/event_view.h"
+#include "engine/run_snapshot.h"
+#include "engine/verify.h"
+#include "event/catalogue.h"
+#include "event/identifier.h"
+#include "machine/run_fold.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kOrdersPerSubmit = 1024;  // bounds what one caller can have on its way
+constexpr std::size_t kEventsPerPageMax = 10'000;
+constexpr std::size_t kRunsPerPageMax = 1000;
+constexpr std::size_t kRunsPerPurge = 100;
+
+Error ReadOnly() { return {ErrorCode::kStoreReadOnly, "the log is open for reading only", {}}; }
+
+Error BadArgument(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message), {}};
+}
+
+RunScope ScopeOf(const AppendDefaults& defaults) {
+  return {defaults.tenant_id, defaults.project_id, defaults.environment_id, defaults.plan_id,
+          defaults.plan_version};
+}
+
+Status CheckDefaults(const AppendDefaults& defaults) {
+  Error error = BadArgument("the defaults for new runs are not valid");
+  const auto check = [&error](const char* name, const std::string& value, bool ok) {
+    if (!ok)
+      error.faults.push_back({"/" + std::string(name), "\"" + value + "\" is not a valid name"});
+  };
+  check("tenantId", defaults.tenant_id, IsIdentifier(defaults.tenant_id));
+  check("projectId", defaults.project_id, IsIdentifier(defaults.project_id));
+  check("environmentId", defaults.environment_id, IsIdentifier(defaults.environment_id));
+  check("planId", defaults.plan_id, IsName(defaults.plan_id));
+  check("planVersion", defaults.plan_version, IsName(defaults.plan_version));
+  if (error.faults.empty()) return Ok();
+  return error;
+}
+
+Result<Appended> ToAppended(Result<Placed> placed) {
+  if (!placed) return std::move(placed).error();
+  return Appended{placed->run_id.value(), std::move(placed->event_id), placed->seq.value(),
+                  placed->persisted_at,   placed->duplicate,           placed->payload_mismatch};
+}
+
+Result<EventQuery> QueryOf(const EventRequest& request) {
+  EventQuery query;
+  query.after = EventSeq(request.after);
+  query.until = EventSeq(request.until);
+  query.limit = std::clamp<std::size_t>(request.limit, 1, kEventsPerPageMax);
+  if (!request.event_type.empty()) {
+    query.type = EventTypeNamed(request.event_type);
+    if (!query.type) return BadArgument("there is no event type " + request.event_type);
+  }
+  if (request.entity_kind.empty() != request.entity_id.empty()) {
+    return BadArgument("an entity is named by its kind and its id together");
+  }
+  if (!request.entity_kind.empty()) {
+    const auto kind = EntityKindNamed(request.entity_kind);
+    if (!kind) return BadArgument("there is no entity kind " + request.entity_kind);
+    query.entity = EntityKey{*kind, request.entity_id};
+  }
+  return query;
+}
+
+RunSummary SummaryOf(const StoredRun& run) {
+  const RunState& state = run.state;
+  return {run.run_id.value(),
+          state.scope.project_id,
+          state.scope.environment_id,
+          state.scope.plan_id,
+          state.scope.plan_version,
+          std::string(Name(state.status)),
+          std::string(SubstatusOf(state)),
+          state.last_seq.value(),
+          state.created_at,
+          state.updated_at,
+          run.quarantine};
+}
+
+}  // namespace
+
+EmbeddedLog::EmbeddedLog(std::unique_ptr<StateStore> store, Clock& clock, Random& random,
+                         Options options)
+    : options_(options),
+      store_(std::move(store)),
+      clock_(clock),
+      committer_(*store_, clock, [this](auto units) { feed_.Durable(units); }),
+      authority_(*store_, committer_, clock, random, {options.memory_bytes_max}) {}
+
+Result<Appended> EmbeddedLog::Append(Dialect dialect, std::string_view event,
+                                     const AppendDefaults& defaults) {
+  return std::move(AppendAll(dialect, std::span(&event, 1), defaults).front());
+}
+
+std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
+                                                     std::span<const std::string_view> events,
+                                                     const AppendDefaults& defaults) {
+  std::vector<Result<Appended>> answers;
+  answers.reserve(events.size());
+  const Status usable = options_.read_only ? Status(ReadOnly()) : CheckDefaults(defaults);
+  if (!usable) {
+    for (std::size_t i = 0; i < events.size(); ++i) answers.emplace_back(usable.error());
+    return answers;
+  }
+  const RunScope scope = ScopeOf(defaults);
+  for (; !events.empty(); events = events.subspan(std::min(events.size(), kOrdersPerSubmit))) {
+    std::vector<AppendOrder> orders;
+    std::vector<std::optional<Error>> unusable;
+    for (const std::string_view event : events.first(std::min(events.size(), kOrdersPerSubmit))) {
+      auto order = ParseEvent(dialect, event);
+      unusable.emplace_back(order ? std::nullopt : std::optional(order.error()));
+      if (order) orders.push_back(std::move(*order));
+    }
+    auto placed = authority_.Await(authority_.Submit(orders, scope));
+    auto next = placed.begin();
+    for (std::optional<Error>& error : unusable) {
+      if (error) {
+        answers.emplace_back(std::move(*error));
+      } else {
+        answers.push_back(ToAppended(std::move(*next++)));
+      }
+    }
+  }
+  return answers;
+}
+
+Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
+  auto query = QueryOf(request);
+  if (!query) return std::move(query).error();
+  auto reader = store_->Read();
+  auto run = RequireRun(*reader, RunId(request.run_id));
+  if (!run) return std::move(run).error();
+  const std::size_t limit = query->limit++;
+  auto events = reader->ReadEvents(*run, *query);
+  if (!events) return SetAside(std::move(reader), run->run_id, std::move(events).error());
+  EventPage page;
+  page.more = events->size() > limit;
+  if (page.more) events->pop_back();
+  page.next_after = events->empty() ? request.after : events->back().seq.value();
+  for (const Event& event : *events) AddViews(request.dialect, *run, event, page.events);
+  return page;
+}
+
+Result<std::vector<LogEvent>> EmbeddedLog::ReadSince(SystemTime since, std::string_view tenant_id,
+                                                     Dialect dialect, std::size_t limit) {
+  const auto reader = store_->Read();
+  auto position = reader->PositionBefore(since);
+  if (!position) return std::move(position).error();
+  std::vector<LogEvent> all;
+  while (all.size() < limit) {
+    const Position before = *position;
+    auto views = ReadAlongOutbox(*reader, tenant_id, dialect, limit - all.size(), *position);
+    if (!views) return std::move(views).error();
+    std::move(views->begin(), views->end(), std::back_inserter(all));
+    if (*position == before) break;
+  }
+  return all;
+}
+
+Result<RunSnapshot> EmbeddedLog::Snapshot(std::string_view run_id,
+                                          std::optional<std::uint64_t> at) {
+  auto reader = store_->Read();
+  auto run = RequireRun(*reader, RunId(std::string(run_id)));
+  if (!run) return std::move(run).error();
+  const std::uint64_t end = run->state.last_seq.value();
+  if (at && (*at == 0 || *at > end)) {
+    return BadArgument("runSeq " + std::to_string(*at) + " is not in the log: it holds 1 to " +
+                       std::to_string(end));
+  }
+  if (!at || *at == end) {
+    // The rows say it all: the history is not touched.
+    SnapshotBuilder builder(run->run_id, run->state);
+    const Status read = reader->VisitEntities(
+        run->run_no, EntityKind::kStep,
+        [&](const EntityKey& key, const EntityState& state) { builder.AddStep(key.id, state); });
+    if (!read) return SetAside(std::move(reader), run->run_id, read.error());
+    return builder.Build();
+  }
+  RunFold fold(run->state.scope, run->state.key_version);
+  EventQuery query;
+  query.until = EventSeq(*at);
+  while (query.after < query.until) {
+    const auto events = reader->ReadEvents(*run, query);
+    if (!events) return SetAside(std::move(reader), run->run_id, events.error());
+    if (events->empty()) break;
+    for (const Event& event : *events) fold.Apply(event);
+    query.after = events->back().seq;
+  }
+  SnapshotBuilder builder(run->run_id, fold.run());
+  for (const auto& [key, state] : fold.entities()) {
+    if (key.kind == EntityKind::kStep) builder.AddStep(key.id, state);
+  }
+  return builder.Build();
+}
+
+// A reader that meets a damaged record of a run sets the run aside, as an append would. Its view is
+// closed first: a write may have to wait for open views.
+Error EmbeddedLog::SetAside(std::unique_ptr<StateReader> reader, const RunId& run_id, Error error) {
+  reader.reset();
+  if (error.code == ErrorCode::kStoreCorrupt && !options_.read_only) {
+    authority_.Quarantine(run_id, error.message);
+  }
+  return error;
+}
+
+Result<RunList> EmbeddedLog::Runs(const RunFilter& filter) {
+  RunQuery query;
+  query.tenant_id = filter.tenant_id;
+  query.project_id = filter.project_id;
+  query.environment_id = filter.environment_id;
+  query.plan_id = filter.plan_id;
+  if (!filter.status.empty()) {
+    query.status = RunStatusNamed(filter.status);
+    if (!query.status) return BadArgument("there is no run status " + filter.status);
+  }
+  query.created_from = filter.created_from.value_or(Timestamp{});
+  query.created_until = filter.created_until.value_or(Timestamp{});
+  query.cursor = filter.cursor;
+  query.limit = std::clamp<std::size_t>(filter.limit, 1, kRunsPerPageMax);
+  auto page = store_->Read()->ListRuns(query);
+  if (!page) return std::move(page).error();
+  RunList list;
+  list.cursor = std::move(page->cursor);
+  for (const StoredRun& run : page->runs) list.runs.push_back(SummaryOf(run));
+  return list;
+}
+
+Result<std::optional<std::string>> EmbeddedLog::RunOfHook(std::string_view tenant_id,
+                                                          std::string_view token) {
+  auto holder = store_->Read()->FindHook(tenant_id, token);
+  if (!holder) return std::move(holder).error();
+  if (!*holder) return std::optional<std::string>();
+  return std::optional((*holder)->run_id.value());
+}
+
+Result<std::unique_ptr<Subscription>> EmbeddedLog::Subscribe(std::string_view run_id,
+                                                             std::uint64_t after, Dialect dialect) {
+  if (!run_id.empty()) {
+    const auto run = RequireRun(*store_->Read(), RunId(std::string(run_id)));
+    if (!run) return run.error();
+  }
+  return std::unique_ptr<Subscription>(std::make_unique<EventSubscription>(
+      *store_, feed_, RunId(std::string(run_id)), after, dialect));
+}
+
+LogHealth EmbeddedLog::Health(std::string_view tenant_id) {
+  LogHealth health;
+  const StoreCounts counts = store_->Read()->Counts(tenant_id);
+  std::copy(std::begin(counts.runs_by_status), std::end(counts.runs_by_status),
+            std::begin(health.runs_by_status));
+  health.events = counts.events;
+  health.memory_bytes = authority_.MemoryBytes();
+  health.disk_bytes = store_->DiskBytes();
+  health.payload_mismatches = authority_.payload_mismatches();
+  health.stopped = committer_.stopped();
+  return health;
+}
+
+Result<VerifyReport> EmbeddedLog::Verify(const VerifyProgress& progress) {
+  return VerifyStore(*store_, progress);
+}
+
+Result<std::uint64_t> EmbeddedLog::ApplyRetention(const RetentionPolicy& policy) {
+  if (options_.read_only) return ReadOnly();
+  std::vector<RunStatus> statuses = {RunStatus::kCompleted, RunStatus::kFailed,
+                                     RunStatus::kCancelled};
+  if (!policy.status.empty()) {
+    const auto status = RunStatusNamed(policy.status);
+    if (!status || !IsTerminal(*status)) {
+      return BadArgument(
+          "retention removes runs that have ended: status must be COMPLETED, FAILED "
+          "or CANCELLED");
+    }
+    statuses = {*status};
+  }
+  const Timestamp now = clock_.Now();
+  const Timestamp cutoff = now - policy.older_than;
+  std::uint64_t removed = 0;
+  for (const RunStatus status : statuses) {
+    RunQuery query;
+    query.tenant_id = policy.tenant_id;
+    query.status = status;
+    query.created_until = cutoff;
+    query.limit = kRunsPerPurge;
+    do {
+      const auto page = store_->Read()->ListRuns(query);
+      if (!page) return page.error();
+      std::vector<RunId> old;
+      for (const StoredRun& run : page->runs) {
+        if (run.state.updated_at < cutoff) old.push_back(run.run_id);
+      }
+      const auto purged = authority_.Purge(old, now - policy.tombstones_for);
+      if (!purged) return purged.error();
+      removed += *purged;
+      query.cursor = page->cursor;
+    } while (!query.cursor.empty());
+  }
+  return removed;
+}
+
+}  // namespace everstep

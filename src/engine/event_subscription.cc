@@ -1,0 +1,49 @@
+#include "engine/event_subscription.h"
+
+#include "engine/event_view.h"
+
+namespace everstep {
+
+EventSubscription::EventSubscription(StateStore& store, CommitFeed& feed, RunId run_id,
+                                     std::uint64_t after, Dialect dialect)
+    : store_(store),
+      run_id_(std::move(run_id)),
+      dialect_(dialect),
+      after_(after),
+      watch_(feed, run_id_.value()) {}
+
+Result<std::vector<LogEvent>> EventSubscription::Next(std::size_t limit,
+                                                      std::chrono::milliseconds wait) {
+  while (true) {
+    // Ticks first, then the read: what becomes durable in between is seen by one or the other.
+    const std::uint64_t seen = watch_.ticks();
+    const std::uint64_t before = after_;
+    auto events = ReadOn(limit);
+    if (!events || !events->empty()) return events;
+    if (after_ != before) continue;  // read on, but nothing that this dialect has a word for
+    if (!watch_.WaitPast(seen, wait)) return std::vector<LogEvent>();
+  }
+}
+
+Result<std::vector<LogEvent>> EventSubscription::ReadOn(std::size_t limit) {
+  const auto reader = store_.Read();
+  if (run_id_.value().empty()) {
+    Position position(after_);
+    auto events = ReadAlongOutbox(*reader, "", dialect_, limit, position);
+    after_ = position.value();
+    return events;
+  }
+  auto run = RequireRun(*reader, run_id_);
+  if (!run) return std::move(run).error();
+  EventQuery query;
+  query.after = EventSeq(after_);
+  query.limit = limit;
+  auto events = reader->ReadEvents(*run, query);
+  if (!events) return std::move(events).error();
+  std::vector<LogEvent> views;
+  for (const Event& event : *events) AddViews(dialect_, *run, event, views);
+  if (!events->empty()) after_ = events->back().seq.value();
+  return views;
+}
+
+}  // namespace everstep

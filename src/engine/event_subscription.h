@@ -1,0 +1,33 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "engine/commit_feed.h"
+#include "everstep/log.h"
+#include "store/state_store.h"
+
+namespace everstep {
+
+// Reads a run's log, or the outbox over all runs, as it grows.
+class EventSubscription final : public Subscription {
+ public:
+  // `after`: runSeq, or with an empty run id the position of the outbox.
+  EventSubscription(StateStore& store, CommitFeed& feed, RunId run_id, std::uint64_t after,
+                    Dialect dialect);
+
+  Result<std::vector<LogEvent>> Next(std::size_t limit, std::chrono::milliseconds wait) override;
+  std::uint64_t position() const override { return after_; }
+  void Close() override { watch_.Close(); }
+
+ private:
+  Result<std::vector<LogEvent>> ReadOn(std::size_t limit);
+
+  StateStore& store_;
+  const RunId run_id_;
+  const Dialect dialect_;
+  std::uint64_t after_;
+  CommitFeed::Watch watch_;
+};
+
+}  // namespace everstep

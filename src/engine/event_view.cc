@@ -1,0 +1,57 @@
+#include "engine/event_view.h"
+
+#include "event/catalogue.h"
+
+namespace everstep {
+RunIdentity IdentityOf(const StoredRun& run) {
+  return {run.run_id, run.state.scope, run.state.key_version};
+}
+
+void AddViews(Dialect dialect, const StoredRun& run, const Event& event,
+              std::vector<LogEvent>& out) {
+  std::vector<std::string> views;
+  RenderEvent(dialect, IdentityOf(run), event, views);
+  const std::string type = IsKnown(event.type)
+                               ? std::string(SpecOf(event.type).name)
+                               : "Unknown(" + std::to_string(static_cast<int>(event.type)) + ")";
+  for (std::string& view : views) out.push_back({event.seq.value(), type, std::move(view)});
+}
+
+Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id) {
+  auto run = reader.FindRun(run_id);
+  if (!run) return std::move(run).error();
+  if (*run) return std::move(**run);
+  const auto tombstone = reader.FindTombstone(run_id);
+  if (tombstone && *tombstone) {
+    return Error{
+        ErrorCode::kRunExpired,
+        "run " + run_id.value() + " was removed at " + FormatTimestamp((*tombstone)->removed_at),
+        {}};
+  }
+  return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
+}
+
+Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, std::string_view tenant_id,
+                                              Dialect dialect, std::size_t limit, Position& after) {
+  auto entries = reader.ReadOutbox(after, limit);
+  if (!entries) return std::move(entries).error();
+  std::vector<LogEvent> views;
+  for (const OutboxEntry& entry : *entries) {
+    after = entry.position;
+    auto run = reader.FindRun(entry.run_id);
+    if (!run) return std::move(run).error();
+    if (!*run) continue;  // removed since
+    if (!tenant_id.empty() && (*run)->state.scope.tenant_id != tenant_id) continue;
+    EventQuery query;
+    query.after = EventSeq(entry.first_seq.value() - 1);
+    query.until = entry.last_seq;
+    query.limit = entry.last_seq.value() - entry.first_seq.value() + 1;
+    const auto events = reader.ReadEvents(**run, query);
+    if (!events) return events.error();
+    for (const Event& event : *events) AddViews(dialect, **run, event, views);
+    if (views.size() >= limit) break;
+  }
+  return views;
+}
+
+}  // namespace everstep

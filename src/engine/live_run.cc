@@ -1,0 +1,83 @@
+#include "engine/live_run.h"
+
+#include <algorithm>
+
+namespace everstep {
+namespace {
+
+// Enough to keep a busy run's working set, little enough for thousands of runs.
+constexpr std::size_t kEntitiesKept = 256;
+constexpr std::size_t kEntityBytes = 420;  // a typical entity with its place in the map
+
+}  // namespace
+
+std::size_t LiveRun::EntityHash::operator()(const EntityKey& key) const {
+  return std::hash<std::string>{}(key.id) * 31 + static_cast<std::size_t>(key.kind);
+}
+
+Result<EntityState*> LiveRun::Entity(const EntityKey& key) {
+  const auto known = entities_.find(key);
+  if (known != entities_.end()) return &known->second;
+  EntityState state;
+  if (stored_.state.status != RunStatus::kAbsent) {
+    auto found = store_.Read()->FindEntity(stored_.run_no, key);
+    if (!found) return std::move(found).error();
+    if (*found) state = std::move(**found);
+  }
+  return &entities_.emplace(key, std::move(state)).first->second;
+}
+
+Result<std::map<EntityKey, EntityState*>> LiveRun::Entities(EntityKind kind) {
+  if (stored_.state.status != RunStatus::kAbsent) {
+    const auto adopt = [this](EntityKey key, EntityState state) {
+      entities_.try_emplace(std::move(key), std::move(state));
+    };
+    const Status read = store_.Read()->VisitEntities(stored_.run_no, kind, adopt);
+    if (!read) return read.error();
+  }
+  std::map<EntityKey, EntityState*> all;
+  for (auto& [key, state] : entities_) {
+    if (key.kind == kind && state.status != EntityStatus::kAbsent) all.emplace(key, &state);
+  }
+  return all;
+}
+
+Result<std::optional<LiveRun::Found>> LiveRun::FindByKey(const Event& like,
+                                                         const Sha256Digest& key) {
+  for (const auto& unit : pending_) {
+    const auto& keys = unit->change.keys;
+    const auto found = std::find(keys.begin(), keys.end(), key);
+    if (found == keys.end()) continue;
+    const auto index = static_cast<std::size_t>(found - keys.begin());
+    return std::optional(Found{unit->change.events[index], unit->settled() ? nullptr : unit});
+  }
+  if (stored_.state.status == RunStatus::kAbsent) return std::optional<Found>();
+  auto found = store_.Read()->FindByKey(stored_, like, key);
+  if (!found) return std::move(found).error();
+  if (!*found) return std::optional<Found>();
+  return std::optional(Found{std::move(**found), nullptr});
+}
+
+void LiveRun::Submitted(std::shared_ptr<CommitUnit> unit) {
+  std::erase_if(pending_, [](const auto& earlier) { return earlier->settled(); });
+  stored_.state.updated_at = unit->change.state.updated_at;
+  stored_.state.created_at = unit->change.state.created_at;
+  pending_.push_back(std::move(unit));
+}
+
+std::shared_ptr<CommitUnit> LiveRun::OnItsWay() { return AtRest() ? nullptr : pending_.back(); }
+
+bool LiveRun::AtRest() {
+  std::erase_if(pending_, [](const auto& unit) { return unit->settled(); });
+  return pending_.empty();
+}
+
+void LiveRun::TrimEntities() {
+  if (entities_.size() > kEntitiesKept) entities_.clear();
+}
+
+std::size_t LiveRun::MemoryBytes() const {
+  return sizeof(LiveRun) + 256 + entities_.size() * kEntityBytes;
+}
+
+}  // namespace everstep

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+
+#include "event/event.h"
+#include "everstep/snapshot.h"
+#include "machine/state.h"
+
+namespace everstep {
+
+// A snapshot of a run's row and its steps' rows; `step` is called for each in order of step id.
+class SnapshotBuilder {
+ public:
+  SnapshotBuilder(const RunId& run_id, const RunState& state);
+  void AddStep(const std::string& step_id, const EntityState& step);
+  RunSnapshot Build();
+
+ private:
+  RunSnapshot snapshot_;
+};
+
+// "DRAINING" or empty.
+std::string_view SubstatusOf(const RunState& state);
+
+}  // namespace everstep
