@@ -1,0 +1,96 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "everstep/snapshot.h"
+#include "exit_codes.h"
+
+namespace everstep::cli {
+
+enum class OptionKind : std::uint8_t {
+  kSwitch,  // given or not
+  kText,
+  kCount,     // a whole number
+  kBytes,     // 4096, 64K, 64M, 2G
+  kDuration,  // 250ms, 90s, 5m, 12h, 30d; a plain number counts seconds
+  kMoment,    // an RFC 3339 time, or a duration ago
+  kWord,      // one of `words`, in any case
+};
+
+struct OptionSpec {
+  std::string_view name;  // without the dashes
+  OptionKind kind = OptionKind::kSwitch;
+  std::string_view value = {};  // what stands for the value in the help
+  std::string_view meaning = {};
+  std::string_view fallback = {};  // the value when the option is not given
+  std::span<const std::string_view> words = {};
+  bool required = false;
+};
+
+class Arguments;
+class Output;
+
+// A command as data: parsing, help and suggestions follow from it.
+struct Command {
+  std::string_view name;      // "log append"
+  std::string_view operands;  // as the help shows them: "RUN", "[FILE...]"
+  std::size_t operands_min = 0;
+  std::size_t operands_max = 0;
+  std::string_view summary;
+  std::string_view details;
+  std::span<const OptionSpec> options;
+  ExitCode (*run)(const Arguments& arguments, Output& out) = nullptr;
+};
+
+// A checked command line: every value has been found to be of its kind. Options are asked for by
+// the names in the command's table; any other name aborts.
+class Arguments {
+ public:
+  // Nothing when the command line does not fit; `fault` then says why.
+  static std::optional<Arguments> Parse(const Command& command, std::span<const char* const> words,
+                                        std::string& fault);
+
+  bool Has(std::string_view option) const;
+  const std::string& Text(std::string_view option) const;  // a kWord as its table spells it
+  std::uint64_t Number(std::string_view option) const;     // kCount, kBytes
+  std::chrono::milliseconds Duration(std::string_view option) const;
+  SystemTime Moment(std::string_view option) const;
+
+  const std::vector<std::string>& operands() const { return operands_; }
+  const Command& command() const { return *command_; }
+  bool wants_help() const { return wants_help_; }
+
+ private:
+  struct Value {
+    std::string text;
+    std::uint64_t number = 0;
+    std::chrono::milliseconds duration{0};
+    SystemTime moment{};
+    bool given = false;
+  };
+
+  explicit Arguments(const Command& command) : command_(&command) {}
+  bool TakeOption(std::span<const char* const> words, std::size_t& at, std::string& fault);
+  bool IsComplete(std::string& fault) const;
+  bool Set(const OptionSpec& option, std::string_view text, std::string& fault);
+  const Value& Get(std::string_view option) const;
+
+  const Command* command_;
+  std::map<std::string_view, Value> values_;
+  std::vector<std::string> operands_;
+  bool wants_help_ = false;
+};
+
+// The word among `known` that was probably meant, or nothing.
+std::optional<std::string_view> Nearest(std::string_view word,
+                                        std::span<const std::string_view> known);
+
+}  // namespace everstep::cli

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace everstep::cli {
+
+// Events as a contract producer sends them: about 420 bytes each, with their idempotency keys.
+class Workload {
+ public:
+  static constexpr std::size_t kEventsPerRun = 22;
+
+  // A run of ten steps: start, twenty step events, end.
+  void AddRun(std::uint64_t number);
+  void AddRunStart(const std::string& run_id);
+  void AddStep(const std::string& run_id, const std::string& step_id);  // two events
+  void AddWait(const std::string& run_id, const std::string& wait_id);  // one event, native words
+
+  void AddMarks(const std::string& run_id, std::size_t count);  // context updates, native words
+
+  std::size_t size() const { return events_.size(); }
+  std::vector<std::string_view> Batch(std::size_t from, std::size_t count) const;
+  void Clear() { events_.clear(); }
+
+  static std::string RunName(std::uint64_t number);  // in the form of a UUID v4
+
+ private:
+  void Add(const std::string& run_id, std::string_view type, std::string_view step_id,
+           std::string_view payload);
+
+  std::vector<std::string> events_;
+};
+
+// What the process has used so far.
+double CpuSeconds();
+double WallSeconds();
+double ResidentMegabytes();
+
+// The q-th part (0.5: median) of what was measured.
+double Quantile(std::vector<double> values, double q);
+
+// A new directory under the system's place for temporary files; removed with the object.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace everstep::cli

@@ -1,0 +1,45 @@
+#include "exit_codes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace everstep::cli {
+
+ExitCode ExitCodeOfAnswer(ErrorCode code) {
+  switch (KindOf(code)) {
+    case ErrorKind::kInput:
+      return ExitCode::kBadInput;
+    case ErrorKind::kRejection:
+      return ExitCode::kRefused;
+    case ErrorKind::kStore:
+      return ExitCode::kStore;
+    case ErrorKind::kIndeterminate:
+      break;
+  }
+  return ExitCode::kIndeterminate;
+}
+
+ExitCode ExitCodeOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return ExitCode::kUsage;
+    case ErrorCode::kRunNotFound:
+    case ErrorCode::kRunExpired:
+    case ErrorCode::kStoreNotFound:
+      return ExitCode::kNotFound;
+    case ErrorCode::kRunQuarantined:
+      return ExitCode::kStore;
+    default:
+      return ExitCodeOfAnswer(code);
+  }
+}
+
+ExitCode Worse(ExitCode one, ExitCode other) {
+  constexpr std::array kFromGoodToBad = {
+      ExitCode::kOk,          ExitCode::kRefused, ExitCode::kBadInput,     ExitCode::kNotFound,
+      ExitCode::kInterrupted, ExitCode::kStore,   ExitCode::kIndeterminate};
+  const auto rank = [&](ExitCode code) { return std::ranges::find(kFromGoodToBad, code); };
+  return rank(one) < rank(other) ? other : one;
+}
+
+}  // namespace everstep::cli

@@ -1,0 +1,51 @@
+#include "interrupt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/assert.h"
+
+namespace everstep::cli {
+namespace {
+
+volatile sig_atomic_t interrupted = 0;
+// A byte in this pipe ends a poll that began before the signal came.
+std::array<int, 2> wake_up = {-1, -1};
+
+extern "C" void OnInterrupt(int signal_number) {
+  const int saved = errno;
+  interrupted = 1;
+  const char byte = 0;
+  [[maybe_unused]] const auto written = write(wake_up[1], &byte, 1);
+  signal(signal_number, SIG_DFL);
+  errno = saved;
+}
+
+}  // namespace
+
+void CatchInterrupts() {
+  const int made = pipe2(wake_up.data(), O_CLOEXEC | O_NONBLOCK);
+  EVERSTEP_ASSERT(made == 0);
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  action.sa_flags = SA_RESTART;  // nobody else's reads and writes are to see it
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool Interrupted() { return interrupted != 0; }
+
+bool WaitForInput(int stream, std::chrono::milliseconds time) {
+  std::array<pollfd, 2> watched = {{{stream, POLLIN, 0}, {wake_up[0], POLLIN, 0}}};
+  const int timeout = time.count() < 0 ? -1 : static_cast<int>(time.count());
+  const int ready = poll(watched.data(), watched.size(), timeout);
+  return ready > 0 && watched[0].revents != 0 && !Interrupted();
+}
+
+}  // namespace everstep::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <chrono>
+
+namespace everstep::cli {
+
+// From now on SIGINT and SIGTERM only leave a mark, and a closed pipe is an error of a write
+// instead of the program's death. A second SIGINT or SIGTERM ends the program at once.
+void CatchInterrupts();
+
+bool Interrupted();
+
+// Waits until `stream` (-1: none) has something to read or has ended, the time is up, or an
+// interrupt came. True: there is something to read. A negative time is endless.
+bool WaitForInput(int stream, std::chrono::milliseconds time);
+
+}  // namespace everstep::cli

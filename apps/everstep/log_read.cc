@@ -1,0 +1,199 @@
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "commands.h"
+#include "event_printer.h"
+#include "everstep/log.h"
+#include "interrupt.h"
+#include "output.h"
+#include "store_access.h"
+
+namespace everstep::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kPollEvery{50};
+constexpr std::string_view kRunEnds[] = {"RunCompleted", "RunFailed", "RunCancelled"};
+
+constexpr std::string_view kReadable[] = {"native", "contract", "devkit",
+                                          "noetl",  "elephant", "cloudevents"};
+constexpr std::string_view kForms[] = {"ndjson", "json", "yaml", "table"};
+constexpr OptionSpec kOptions[] = {
+    kStoreOption,
+    {"dialect", OptionKind::kWord, "NAME",
+     "native, contract, devkit, noetl, elephant or cloudevents", "native", kReadable},
+    {"after", OptionKind::kCount, "SEQ", "only events behind this runSeq", "0"},
+    {"until", OptionKind::kCount, "SEQ", "only events up to this runSeq"},
+    {"type", OptionKind::kText, "NAME", "only events of this type, by its native name"},
+    {"entity", OptionKind::kText, "KIND/ID", "only events of this entity, such as step/charge"},
+    {"limit", OptionKind::kCount, "N", "at most so many events [default: all; 10000 with --since]"},
+    {"since", OptionKind::kMoment, "TIME",
+     "without RUN: events of all runs persisted since then (5m, or 2026-02-11T10:30:00Z)"},
+    {"tenant", OptionKind::kText, "ID", "with --since: whose runs", "default"},
+    {"follow", OptionKind::kSwitch, "", "go on with events as they become durable"},
+    {"until-end", OptionKind::kSwitch, "", "follow until the run has ended"},
+    {"batch-array", OptionKind::kSwitch, "", "one JSON array (the CloudEvents batch format)"},
+    {"output", OptionKind::kWord, "FORM",
+     "ndjson, json, yaml or table [default: table on a terminal, else ndjson]", "", kForms},
+};
+
+OutputForm ReadForm(const Arguments& arguments, const Look& look) {
+  if (arguments.Has("batch-array")) return OutputForm::kJson;
+  if (arguments.Has("output")) return FormOf(arguments);
+  return look.is_terminal ? OutputForm::kTable : OutputForm::kNdjson;
+}
+
+// What cannot be asked for together, as a sentence; empty: all is well.
+std::string Contradiction(const Arguments& arguments, OutputForm form) {
+  const bool has_run = !arguments.operands().empty();
+  const bool follows = arguments.Has("follow") || arguments.Has("until-end");
+  if (has_run == arguments.Has("since")) return "name a RUN, or give --since TIME for all runs";
+  if (follows && !has_run) return "--follow needs a RUN";
+  if (follows && (form == OutputForm::kJson || form == OutputForm::kYaml)) {
+    return "--follow has no end, so it prints ndjson or table";
+  }
+  if (arguments.Has("batch-array") && arguments.Has("output")) {
+    return "--batch-array is a form of its own; leave out --output";
+  }
+  if (arguments.Has("entity") && arguments.Text("entity").find('/') == std::string::npos) {
+    return "--entity takes KIND/ID, such as step/charge-card";
+  }
+  for (const std::string_view option : {"after", "until", "type", "entity"}) {
+    if (!has_run && arguments.Has(option)) return "--" + std::string(option) + " needs a RUN";
+  }
+  return {};
+}
+
+EventRequest RequestOf(const Arguments& arguments) {
+  EventRequest request;
+  request.run_id = arguments.operands().front();
+  request.dialect = *DialectNamed(arguments.Text("dialect"));
+  request.after = arguments.Number("after");
+  if (arguments.Has("until")) request.until = arguments.Number("until");
+  request.event_type = arguments.Text("type");
+  if (const std::string& entity = arguments.Text("entity"); !entity.empty()) {
+    const std::size_t slash = entity.find('/');
+    request.entity_kind = entity.substr(0, slash);
+    request.entity_id = entity.substr(slash + 1);
+  }
+  return request;
+}
+
+Result<bool> HasEnded(Log& log, const std::string& run_id) {
+  for (const std::string_view type : kRunEnds) {
+    EventRequest request;
+    request.run_id = run_id;
+    request.event_type = type;
+    request.limit = 1;
+    const auto page = log.Read(request);
+    if (!page) return page.error();
+    if (!page->events.empty()) return true;
+  }
+  return false;
+}
+
+class Reading {
+ public:
+  Reading(const Arguments& arguments, OutputForm form, Log& log, Output& out)
+      : log_(log),
+        out_(out),
+        printer_(form, arguments.Text("dialect") == "native", out),
+        left_(arguments.Has("limit") ? arguments.Number("limit") : UINT64_MAX),
+        request_(RequestOf(arguments)),
+        follow_(arguments.Has("follow") || arguments.Has("until-end")),
+        until_end_(arguments.Has("until-end")) {}
+
+  Status Run() {
+    while (true) {
+      // Asked before the log is read to its end, so that nothing before the end is missed.
+      const auto ended = until_end_ ? HasEnded(log_, request_.run_id) : Result<bool>(!follow_);
+      if (!ended) return ended.error();
+      Status read = ReadOn();
+      if (!read) return read;
+      if (*ended || left_ == 0 || !out_.is_open() || Interrupted()) break;
+      if (request_.after >= request_.until) break;
+      printer_.Flush();
+      WaitForInput(-1, kPollEvery);
+      Status refreshed = log_.Refresh();
+      if (!refreshed) return refreshed;
+    }
+    printer_.Finish();
+    return Ok();
+  }
+
+ private:
+  // To the end of what is durable now.
+  Status ReadOn() {
+    bool more = true;
+    while (more && left_ > 0 && out_.is_open() && !Interrupted()) {
+      auto page = log_.Read(request_);
+      if (!page) return page.error();
+      for (const LogEvent& event : page->events) {
+        if (left_ == 0) break;
+        --left_;
+        printer_.Print(event);
+      }
+      request_.after = page->next_after;
+      more = page->more;
+    }
+    return Ok();
+  }
+
+  Log& log_;
+  Output& out_;
+  EventPrinter printer_;
+  std::uint64_t left_;
+  EventRequest request_;
+  const bool follow_;
+  const bool until_end_;
+};
+
+Status ReadAllRuns(const Arguments& arguments, OutputForm form, Log& log, Output& out) {
+  constexpr std::uint64_t kLimit = 10'000;
+  const std::uint64_t limit = arguments.Has("limit") ? arguments.Number("limit") : kLimit;
+  const Dialect dialect = *DialectNamed(arguments.Text("dialect"));
+  const auto events =
+      log.ReadSince(arguments.Moment("since"), arguments.Text("tenant"), dialect, limit);
+  if (!events) return events.error();
+  EventPrinter printer(form, dialect == Dialect::kNative, out);
+  for (const LogEvent& event : *events) printer.Print(event);
+  printer.Finish();
+  if (events->size() >= limit) {
+    std::fprintf(stderr, "everstep: there may be more; --limit %llu ended it\n",
+                 static_cast<unsigned long long>(limit));
+  }
+  return Ok();
+}
+
+ExitCode Run(const Arguments& arguments, Output& out) {
+  const OutputForm form = ReadForm(arguments, out.look());
+  if (const std::string fault = Contradiction(arguments, form); !fault.empty()) {
+    return FailUsage(arguments.command(), fault);
+  }
+  const auto log = OpenToRead(arguments);
+  if (!log) return Fail(log.error());
+  const Status read = arguments.operands().empty() ? ReadAllRuns(arguments, form, **log, out)
+                                                   : Reading(arguments, form, **log, out).Run();
+  if (!read) {
+    out.Flush();
+    return Fail(read.error());
+  }
+  return Interrupted() ? ExitCode::kInterrupted : ExitCode::kOk;
+}
+
+}  // namespace
+
+const Command kLogRead{
+    "log read",
+    "[RUN]",
+    0,
+    1,
+    "Print the events of a run, or with --since those of all runs, in any dialect.",
+    "Reads beside a process that writes to the store. A dialect leaves out the events it\n"
+    "has no word for.",
+    kOptions,
+    Run,
+};
+
+}  // namespace everstep::cli

@@ -1,0 +1,100 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "commands.h"
+#include "help.h"
+#include "interrupt.h"
+#include "output.h"
+
+namespace everstep::cli {
+namespace {
+
+using Words = std::span<const char* const>;
+
+// How many of the words name the command: two for "log append", one for "demo", none if they do
+// not.
+std::size_t MatchedWords(const Command& command, Words words) {
+  std::string given;
+  for (std::size_t count = 1; count <= words.size() && count <= 2; ++count) {
+    given += (count > 1 ? " " : "") + std::string(words[count - 1]);
+    if (given == command.name) return count;
+  }
+  return 0;
+}
+
+ExitCode RunCommand(const Command& command, Words words, Output& out) {
+  std::string fault;
+  const auto arguments = Arguments::Parse(command, words, fault);
+  if (!arguments) return FailUsage(command, fault);
+  if (arguments->wants_help()) {
+    out.Write(HelpOf(command, out.look()));
+    return ExitCode::kOk;
+  }
+  return command.run(*arguments, out);
+}
+
+ExitCode UnknownCommand(Words words) {
+  // The words up to the first option are what somebody took for a command.
+  std::string given;
+  for (std::size_t i = 0; i < words.size() && i < 2 && *words[i] != '-'; ++i) {
+    given += (i > 0 ? " " : "") + std::string(words[i]);
+  }
+  std::string text = IsGroup(given)
+                         ? "'" + given + "' needs a command\n\n" + HelpOfAll(given, ErrorLook())
+                         : "there is no command '" + Printable(given) + "'" +
+                               CommandSuggestion(given) + "\nsee 'everstep help'\n";
+  std::fputs(("everstep: " + text).c_str(), stderr);
+  return ExitCode::kUsage;
+}
+
+ExitCode Dispatch(Words words, Output& out) {
+  if (words.empty()) {
+    std::fputs(HelpOfAll("", ErrorLook()).c_str(), stderr);
+    return ExitCode::kUsage;
+  }
+  const std::string_view first = words.front();
+  if (first == "--help" || first == "-h") return RunCommand(kHelp, words.subspan(1), out);
+  if (first == "--version") return RunCommand(kVersion, words.subspan(1), out);
+  if (IsGroup(first) && words.size() == 2 && std::string_view(words[1]) == "--help") {
+    return RunCommand(kHelp, words.first(1), out);
+  }
+  for (const Command* command : kCommands) {
+    const std::size_t matched = MatchedWords(*command, words);
+    if (matched > 0) return RunCommand(*command, words.subspan(matched), out);
+  }
+  return UnknownCommand(words);
+}
+
+// A reader that has seen enough and left is no failure; a disk that is full is one.
+ExitCode CloseOutput(ExitCode code, Output& out) {
+  if (out.Flush() || out.error() == EPIPE) return code;
+  std::fprintf(stderr, "everstep: cannot write standard output: %s\n", std::strerror(out.error()));
+  return Worse(code, ExitCode::kStore);
+}
+
+ExitCode Main(Words words) {
+  CatchInterrupts();
+  Output out(STDOUT_FILENO);
+  // Libraries may throw (memory, file systems); the program still ends with a sentence and a code.
+  try {
+    return CloseOutput(Dispatch(words, out), out);
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "everstep: %s\n", exception.what());
+    return ExitCode::kStore;
+  }
+}
+
+}  // namespace
+}  // namespace everstep::cli
+
+int main(int count, char** words) {
+  const std::span<const char* const> all(words, static_cast<std::size_t>(count));
+  return static_cast<int>(everstep::cli::Main(all.subspan(count > 0 ? 1 : 0)));
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Kills the real program with SIGKILL, again and again, while it appends under load to one store, and
+# checks that nothing it acknowledged is lost, moved or doubled.
+# usage: kill.sh [PROGRAM [ROUNDS [SEED]]]
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+program=${1:-${EVERSTEP:-$here/../../build/release/everstep}}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+/usr/bin/python3 "$here/kill_rounds.py" "$program" "$work/store" "${2:-50}" "${3:-20260211}"
