@@ -98,6 +98,21 @@ struct RunList {
   std::string cursor;            // empty: no more
 };
 
+// An alert as an observable value, not a log line.
+struct Alert {
+  std::string code;      // PROJECTOR_LAG_HIGH, PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED …
+  std::string severity;  // P1, P2, P3
+  std::string run_id;
+  std::string detail;
+};
+
+// How far a reader is behind the log.
+struct ProjectionLag {
+  std::uint64_t events = 0;           // not yet read (changes, for a subscription to all runs)
+  std::chrono::milliseconds time{0};  // age of the oldest of them
+  std::optional<Alert> alert;         // PROJECTOR_LAG_HIGH (P2) over five seconds
+};
+
 // Follows a run, or with an empty run id all runs, from a point on. Holds no events: it reads on
 // when asked, so a slow reader costs nothing. One thread at a time; Close from any.
 class Subscription {
@@ -108,6 +123,7 @@ class Subscription {
   virtual Result<std::vector<LogEvent>> Next(std::size_t limit, std::chrono::milliseconds wait) = 0;
   // Where the next event is read from: `after` of a new subscription that goes on here.
   virtual std::uint64_t position() const = 0;
+  virtual Result<ProjectionLag> Lag() = 0;
   virtual void Close() = 0;
 };
 
@@ -128,14 +144,6 @@ struct VerifyReport {
   std::vector<Finding> findings;
 };
 using VerifyProgress = std::function<void(std::uint64_t runs, std::uint64_t events)>;
-
-// An alert as an observable value, not a log line.
-struct Alert {
-  std::string code;      // PROJECTOR_LAG_HIGH, PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED …
-  std::string severity;  // P1, P2, P3
-  std::string run_id;
-  std::string detail;
-};
 
 struct LogHealth {
   std::uint64_t runs_by_status[8] = {};  // index 1..7: PENDING … CANCELLED

@@ -17,11 +17,19 @@ struct Hasher {
                                                                   EVP_MD_CTX_free};
 };
 
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
+// Of each character; 0x80 where it is not a lower-case hexadecimal digit.
+constexpr std::array<std::uint8_t, 256> kHexValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(0x80);
+  for (int i = 0; i < 10; ++i)
+    values[static_cast<std::size_t>('0' + i)] = static_cast<std::uint8_t>(i);
+  for (int i = 0; i < 6; ++i) {
+    values[static_cast<std::size_t>('a' + i)] = static_cast<std::uint8_t>(10 + i);
+  }
+  return values;
+}();
+
+std::uint8_t HexValue(char c) { return kHexValues[static_cast<std::uint8_t>(c)]; }
 
 }  // namespace
 
@@ -48,12 +56,14 @@ std::string ToHex(const Sha256Digest& digest) {
 std::optional<Sha256Digest> DigestFromHex(std::string_view hex) {
   Sha256Digest digest;
   if (hex.size() != 2 * digest.size()) return std::nullopt;
+  std::uint8_t invalid = 0;
   for (std::size_t i = 0; i < digest.size(); ++i) {
-    const int high = HexValue(hex[2 * i]);
-    const int low = HexValue(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
+    const std::uint8_t high = HexValue(hex[2 * i]);
+    const std::uint8_t low = HexValue(hex[2 * i + 1]);
+    invalid |= high | low;
     digest[i] = static_cast<std::uint8_t>(high << 4 | low);
   }
+  if ((invalid & 0x80) != 0) return std::nullopt;
   return digest;
 }
 

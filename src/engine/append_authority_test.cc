@@ -52,7 +52,40 @@ class AppendAuthorityTest : public testing::Test {
   AppendAuthority authority_{*store_, committer_, clock_, random_, {}};
 };
 
-TEST_F(AppendAuthorityTest, AssignsContiguousSequenceNumbersFromOne) {
+TEST_F(AppendAuthorityTest, DesignRule01AKeyOfEitherVersionIsTakenAndTheRunsOwnIsKept) {
+  auto start = Write("run-1", kRunStarted, "", 1);
+  start.scope = {"t1", "p1", "dev", "hello-world", "1.0.0"};
+  start.key = DigestFromHex("617d570ec27ab09a9da5e49464e48bda8165c82fa220b72a772b170f709be542");
+  ASSERT_TRUE(Append(Order(start)).has_value());
+  EXPECT_EQ(Stored("run-1").state.key_version, KeyVersion::kV2) << "the first event fixes it";
+  auto step = Write("run-1", kStepStarted, "s1", 1);
+  step.key = Sha256("run-1|s1|1|StepStarted|1.0.0");  // v1
+  ASSERT_TRUE(Append(Order(step)).has_value());
+  step.key = Sha256("run-1|s1|1|StepStarted|hello-world|1.0.0");  // v2
+  EXPECT_TRUE(Append(Order(step))->duplicate) << "the same event under its other key";
+}
+
+TEST_F(AppendAuthorityTest, DesignRule11OutboxRowsAreWrittenWithTheirEventsAndOnlyForNewOnes) {
+  ASSERT_TRUE(Append("r", kRunStarted, "", 1).has_value());
+  ASSERT_TRUE(Append("r", kRunStarted, "", 1).has_value()) << "a duplicate enters no outbox";
+  ASSERT_TRUE(Append("r", kStepStarted, "a").has_value());
+  const auto outbox = store_->Read()->ReadOutbox(Position(0), 10);
+  ASSERT_EQ(outbox->size(), 2U);
+  EXPECT_EQ((*outbox)[0].last_seq, EventSeq(1));
+  EXPECT_EQ((*outbox)[1].first_seq, EventSeq(2));
+}
+
+TEST_F(AppendAuthorityTest, DesignRule18DueTimesAreRecordedAndNotComputedAgain) {
+  auto wait = Write("r", kWaitCreated, "w");
+  wait.facts.due_at = clock_.Now() + std::chrono::seconds(60);
+  ASSERT_TRUE(Append("r", kRunStarted).has_value());
+  ASSERT_TRUE(Append(Order(wait)).has_value());
+  clock_.Advance(std::chrono::hours(5));
+  EXPECT_EQ(Events("r").back().facts.due_at, wait.facts.due_at);
+  EXPECT_EQ(Entity("r", EntityKind::kWait, "w").due_at, wait.facts.due_at);
+}
+
+TEST_F(AppendAuthorityTest, DesignRule04AssignsContiguousSequenceNumbersFromOne) {
   EXPECT_EQ(Append("r", kRunStarted)->seq, EventSeq(1));
   EXPECT_EQ(Append("r", kStepStarted, "a")->seq, EventSeq(2));
   EXPECT_EQ(Append("r", kStepCompleted, "a")->seq, EventSeq(3));

@@ -250,7 +250,7 @@ Result<std::unique_ptr<Subscription>> EmbeddedLog::Subscribe(std::string_view ru
     if (!run) return run.error();
   }
   return std::unique_ptr<Subscription>(std::make_unique<EventSubscription>(
-      *store_, feed_, RunId(std::string(run_id)), after, dialect));
+      *store_, feed_, clock_, EventSubscription::From{RunId(std::string(run_id)), after, dialect}));
 }
 
 LogHealth EmbeddedLog::Health(std::string_view tenant_id) {

@@ -72,20 +72,17 @@ TEST_F(EmbeddedLogTest, BadEventsOfABatchAreAnsweredAndTheOthersAppended) {
 }
 
 TEST_F(EmbeddedLogTest, OneLogIsWrittenInFourVocabulariesAndReadInAll) {
-  Must(
-      R"({"runId":"wrun_1","eventType":"run_created",)"
-      R"("eventData":{"deploymentId":"d","workflowName":"w","input":[1]}})",
-      Dialect::kDevkit);
+  Must(R"({"runId":"wrun_1","eventType":"run_created",)"
+       R"("eventData":{"deploymentId":"d","workflowName":"w","input":[1]}})",
+       Dialect::kDevkit);
   Must(R"({"runId":"wrun_1","eventType":"run_started"})", Dialect::kDevkit);
-  Must(
-      R"({"event_id":"e1","event_type":"step.started",)"
-      R"("timestamp":"2026-01-17T23:11:22Z","execution_id":"wrun_1",)"
-      R"("entity_type":"step","entity_id":"fetch"})",
-      Dialect::kNoetl);
-  Must(
-      R"({"executionId":"wrun_1","county":"Cook",)"
-      R"("status":"IN_PROGRESS","phase":"Transform","step":"fetch"})",
-      Dialect::kElephant);
+  Must(R"({"event_id":"e1","event_type":"step.started",)"
+       R"("timestamp":"2026-01-17T23:11:22Z","execution_id":"wrun_1",)"
+       R"("entity_type":"step","entity_id":"fetch"})",
+       Dialect::kNoetl);
+  Must(R"({"executionId":"wrun_1","county":"Cook",)"
+       R"("status":"IN_PROGRESS","phase":"Transform","step":"fetch"})",
+       Dialect::kElephant);
   Must(R"({"eventType":"StepCompleted","runId":"wrun_1","stepId":"fetch"})", Dialect::kNative);
   const auto read = [&](Dialect dialect) {
     EventRequest request;
@@ -185,10 +182,9 @@ TEST_F(EmbeddedLogTest, RetentionRemovesWholeRunsThatEndedLongAgo) {
 
 TEST_F(EmbeddedLogTest, AHookIsFoundByItsToken) {
   Must(Contract("r", "RunStarted"));
-  Must(
-      R"({"runId":"r","eventType":"hook_created",)"
-      R"("correlationId":"h1","eventData":{"token":"order-7"}})",
-      Dialect::kDevkit);
+  Must(R"({"runId":"r","eventType":"hook_created",)"
+       R"("correlationId":"h1","eventData":{"token":"order-7"}})",
+       Dialect::kDevkit);
   EXPECT_EQ(**log_.RunOfHook("default", "order-7"), "r");
   EXPECT_FALSE(log_.RunOfHook("other", "order-7")->has_value());
 }
@@ -212,6 +208,20 @@ TEST_F(EmbeddedLogTest, SubscriptionGivesThePastAndThenWhatComes) {
   ASSERT_EQ(next->size(), 1U);
   EXPECT_EQ(next->front().type, "StepStarted");
   EXPECT_EQ((*subscription)->position(), 2U);
+}
+
+TEST_F(EmbeddedLogTest, SubscriptionTellsHowFarItIsBehind) {
+  SmallRun("r");
+  for (const char* run : {"r", ""}) {
+    const auto subscription = log_.Subscribe(run, 1, Dialect::kNative);
+    EXPECT_EQ((*subscription)->Lag()->events, 3U);
+    EXPECT_FALSE((*subscription)->Lag()->alert.has_value());
+    clock_.Advance(std::chrono::seconds(6));
+    EXPECT_EQ((*subscription)->Lag()->alert->code, "PROJECTOR_LAG_HIGH");
+    ASSERT_EQ((*subscription)->Next(10, std::chrono::milliseconds(0))->size(), 3U);
+    EXPECT_EQ((*subscription)->Lag()->events, 0U);
+    clock_.JumpBack(std::chrono::seconds(6));
+  }
 }
 
 TEST_F(EmbeddedLogTest, SubscriptionResumesBehindWhatWasSeen) {

@@ -1,16 +1,37 @@
 #include "engine/event_subscription.h"
 
 #include "engine/event_view.h"
+#include "engine/projector.h"
 
 namespace everstep {
 
-EventSubscription::EventSubscription(StateStore& store, CommitFeed& feed, RunId run_id,
-                                     std::uint64_t after, Dialect dialect)
+EventSubscription::EventSubscription(StateStore& store, CommitFeed& feed, Clock& clock, From from)
     : store_(store),
-      run_id_(std::move(run_id)),
-      dialect_(dialect),
-      after_(after),
+      clock_(clock),
+      run_id_(std::move(from.run_id)),
+      dialect_(from.dialect),
+      after_(from.after),
       watch_(feed, run_id_.value()) {}
+
+Result<ProjectionLag> EventSubscription::Lag() {
+  const auto reader = store_.Read();
+  if (run_id_.value().empty()) {
+    const auto next = reader->ReadOutbox(Position(after_), 1);
+    if (!next) return next.error();
+    const Timestamp oldest = next->empty() ? Timestamp{} : next->front().persisted_at;
+    const EventSeq end(next->empty() ? after_ : store_.LastPosition().value());
+    return LagOf("", EventSeq(after_), end, oldest, clock_.Now());
+  }
+  auto run = RequireRun(*reader, run_id_);
+  if (!run) return std::move(run).error();
+  EventQuery query;
+  query.after = EventSeq(after_);
+  query.limit = 1;
+  const auto next = reader->ReadEvents(*run, query);
+  if (!next) return next.error();
+  const Timestamp oldest = next->empty() ? Timestamp{} : next->front().persisted_at;
+  return LagOf(run_id_.value(), EventSeq(after_), run->state.last_seq, oldest, clock_.Now());
+}
 
 Result<std::vector<LogEvent>> EventSubscription::Next(std::size_t limit,
                                                       std::chrono::milliseconds wait) {

@@ -66,15 +66,19 @@ Projection Resync(const Projection& stale, const Projection& base, std::span<con
   return next;
 }
 
-ProjectionLag LagOf(EventSeq watermark, EventSeq log_end, Timestamp oldest_unapplied,
-                    Timestamp now) {
+ProjectionLag LagOf(std::string_view run_id, EventSeq watermark, EventSeq log_end,
+                    Timestamp oldest_unapplied, Timestamp now) {
   ProjectionLag lag;
   if (log_end <= watermark) return lag;
   lag.events = log_end.value() - watermark.value();
   if (now > oldest_unapplied) {
     lag.time = std::chrono::floor<std::chrono::milliseconds>(now - oldest_unapplied);
   }
-  lag.high = lag.time > kLagHigh;
+  if (lag.time > kLagHigh) {
+    lag.alert = Alert{"PROJECTOR_LAG_HIGH", "P2", std::string(run_id),
+                      std::to_string(lag.events) + " behind, the oldest for " +
+                          std::to_string(lag.time.count()) + " ms"};
+  }
   return lag;
 }
 

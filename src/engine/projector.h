@@ -56,13 +56,8 @@ Projection IncrementalProject(const Projection& projection, std::span<const Even
 // projection and the events behind it. Stays stale unless the watermark moves past the stale one's.
 Projection Resync(const Projection& stale, const Projection& base, std::span<const Event> delta);
 
-// How far a projection is behind its log.
-struct ProjectionLag {
-  std::uint64_t events = 0;
-  std::chrono::milliseconds time{0};  // age of the oldest event not yet applied
-  bool high = false;                  // over 5 s: alert PROJECTOR_LAG_HIGH (P2)
-};
-ProjectionLag LagOf(EventSeq watermark, EventSeq log_end, Timestamp oldest_unapplied,
-                    Timestamp now);
+// How far a projection of `run_id` is behind its log.
+ProjectionLag LagOf(std::string_view run_id, EventSeq watermark, EventSeq log_end,
+                    Timestamp oldest_unapplied, Timestamp now);
 
 }  // namespace everstep

@@ -154,12 +154,18 @@ TEST(Projector, APausedRunWithStepsInFlightIsDraining) {
 
 TEST(Projector, LagIsHighAfterFiveSeconds) {
   const Timestamp now = *ParseTimestamp("2026-02-12T00:01:00Z");
-  EXPECT_EQ(LagOf(EventSeq(7), EventSeq(7), Timestamp{}, now).events, 0U);
-  const auto normal = LagOf(EventSeq(5), EventSeq(7), now - std::chrono::milliseconds(800), now);
+  const auto lag = [&](std::uint64_t seen, std::chrono::milliseconds age) {
+    return LagOf("run-1", EventSeq(seen), EventSeq(7), now - age, now);
+  };
+  EXPECT_EQ(lag(7, std::chrono::hours(1)).events, 0U) << "nothing is missing";
+  const auto normal = lag(5, std::chrono::milliseconds(800));
   EXPECT_EQ(normal.events, 2U);
   EXPECT_EQ(normal.time, std::chrono::milliseconds(800));
-  EXPECT_FALSE(normal.high);
-  EXPECT_TRUE(LagOf(EventSeq(5), EventSeq(7), now - std::chrono::milliseconds(5001), now).high);
+  EXPECT_FALSE(normal.alert.has_value());
+  const auto high = lag(5, std::chrono::milliseconds(5001));
+  ASSERT_TRUE(high.alert.has_value());
+  EXPECT_EQ(high.alert->code, "PROJECTOR_LAG_HIGH");
+  EXPECT_EQ(high.alert->run_id, "run-1");
 }
 
 TEST(Projector, SnapshotJsonSpeaksTheContractsWords) {
