@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_set>
 #include <utility>
 
 #include "base/assert.h"
@@ -18,7 +19,6 @@ struct AppendAuthority::Shard {
     Slot(StateStore& store, StoredRun stored) : run(store, std::move(stored)) {}
     LiveRun run;
     std::size_t bytes = 0;
-    bool leaving = false;  // being purged: takes no more events
   };
   using Slots = std::list<Slot>;
 
@@ -27,6 +27,7 @@ struct AppendAuthority::Shard {
   std::uint64_t generation = 0;
   Slots slots;
   std::unordered_map<RunId, Slots::iterator> by_id;
+  std::unordered_set<RunId> leaving;  // being purged: take no more events
   std::size_t bytes = 0;
 
   void Clear() {
@@ -170,12 +171,12 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
 }
 
 Result<LiveRun*> AppendAuthority::Load(Shard& shard, const RunId& run_id) {
+  if (!shard.leaving.empty() && shard.leaving.contains(run_id)) {
+    return Error{ErrorCode::kRunExpired, "run " + run_id.value() + " is being removed", {}};
+  }
   const auto known = shard.by_id.find(run_id);
   if (known != shard.by_id.end()) {
     shard.slots.splice(shard.slots.begin(), shard.slots, known->second);
-    if (known->second->leaving) {
-      return Error{ErrorCode::kRunExpired, "run " + run_id.value() + " is being removed", {}};
-    }
     return &known->second->run;
   }
   const auto reader = store_.Read();
@@ -213,7 +214,7 @@ void AppendAuthority::MakeRoom(Shard& shard, const LiveRun* keep) {
   auto slot = shard.slots.end();
   while (shard.bytes > share && slot != shard.slots.begin()) {
     --slot;
-    if (&slot->run == keep || slot->leaving || !slot->run.AtRest()) continue;
+    if (&slot->run == keep || !slot->run.AtRest()) continue;
     const RunId run_id = slot->run.run_id();
     ++slot;
     shard.Drop(run_id);
@@ -277,7 +278,8 @@ Result<std::size_t> AppendAuthority::Purge(std::span<const RunId> runs,
       if (loaded && (*loaded)->state().status == RunStatus::kAbsent) shard.Drop(run_id);
       continue;
     }
-    shard.by_id.at(run_id)->leaving = true;
+    shard.Drop(run_id);
+    shard.leaving.insert(run_id);
     leaving.push_back(run_id);
   }
   const Timestamp now = clock_.Now();
@@ -286,7 +288,7 @@ Result<std::size_t> AppendAuthority::Purge(std::span<const RunId> runs,
   for (const RunId& run_id : leaving) {
     Shard& shard = ShardOf(run_id);
     const std::lock_guard lock(shard.mutex);
-    shard.Drop(run_id);
+    shard.leaving.erase(run_id);
   }
   if (!purged) return purged.error();
   return leaving.size();

@@ -19,7 +19,7 @@ Result<EntityState*> LiveRun::Entity(const EntityKey& key) {
   const auto known = entities_.find(key);
   if (known != entities_.end()) return &known->second;
   EntityState state;
-  if (stored_.state.status != RunStatus::kAbsent) {
+  if (!complete_) {
     auto found = store_.Read()->FindEntity(stored_.run_no, key);
     if (!found) return std::move(found).error();
     if (*found) state = std::move(**found);
@@ -28,7 +28,7 @@ Result<EntityState*> LiveRun::Entity(const EntityKey& key) {
 }
 
 Result<std::map<EntityKey, EntityState*>> LiveRun::Entities(EntityKind kind) {
-  if (stored_.state.status != RunStatus::kAbsent) {
+  if (!complete_) {
     const auto adopt = [this](EntityKey key, EntityState state) {
       entities_.try_emplace(std::move(key), std::move(state));
     };
@@ -73,7 +73,9 @@ bool LiveRun::AtRest() {
 }
 
 void LiveRun::TrimEntities() {
-  if (entities_.size() > kEntitiesKept) entities_.clear();
+  if (entities_.size() <= kEntitiesKept) return;
+  entities_.clear();
+  complete_ = false;
 }
 
 std::size_t LiveRun::MemoryBytes() const {

@@ -17,7 +17,10 @@ namespace everstep {
 // the store. The owning shard's lock guards it.
 class LiveRun {
  public:
-  LiveRun(StateStore& store, StoredRun stored) : store_(store), stored_(std::move(stored)) {}
+  LiveRun(StateStore& store, StoredRun stored)
+      : store_(store),
+        stored_(std::move(stored)),
+        complete_(stored_.state.status == RunStatus::kAbsent) {}
 
   StoredRun& stored() { return stored_; }
   RunState& state() { return stored_.state; }
@@ -53,6 +56,7 @@ class LiveRun {
 
   StateStore& store_;
   StoredRun stored_;
+  bool complete_;  // all entities of the run are here: the store need not be asked for others
   std::unordered_map<EntityKey, EntityState, EntityHash> entities_;
   std::vector<std::shared_ptr<CommitUnit>> pending_;  // in order; settled ones go in time
 };

@@ -179,9 +179,8 @@ TEST(NativeDialect, ReadsTheFactsOfAFailure) {
 }
 
 TEST(NativeDialect, TakesTheSignalsIdFromThePayload) {
-  const std::string signal =
-      R"({"eventType":"SignalAccepted","runId":"r",)"
-      R"("payload":{"signalId":"s1","signalType":"PAUSE"}})";
+  const std::string signal = R"({"eventType":"SignalAccepted","runId":"r",)"
+                             R"("payload":{"signalId":"s1","signalType":"PAUSE"}})";
   EXPECT_EQ(Written(Dialect::kNative, signal).entity_id, "s1");
   EXPECT_FALSE(Written(Dialect::kNative, signal).facts.escalation);
   EXPECT_TRUE(

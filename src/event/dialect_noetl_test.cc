@@ -101,10 +101,9 @@ TEST(NoetlDialect, MakesEachRunOfAStepAnEntityOfItsOwn) {
 }
 
 TEST(NoetlDialect, ReadsErrorsAndAttempts) {
-  const EventWrite write = Written(Document(
-      "step.finished",
-      R"(,"entity_id":"s","status":"error","attempt":2,)"
-      R"("payload":{"error":{"code":"E","message":"m"}})"));
+  const EventWrite write =
+      Written(Document("step.finished", R"(,"entity_id":"s","status":"error","attempt":2,)"
+                                        R"("payload":{"error":{"code":"E","message":"m"}})"));
   EXPECT_EQ(write.facts.error_code, "E");
   EXPECT_EQ(write.facts.error_message, "m");
   EXPECT_EQ(write.logical_attempt, 2u);

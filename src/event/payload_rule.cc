@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "base/assert.h"
-
 namespace everstep {
 namespace {
 
@@ -228,94 +226,66 @@ constexpr auto Flat() {
 }
 constexpr auto kRunStartedFlat = Flat();
 
-std::span<const FieldRule> FieldsOf(EventType type) {
-  switch (type) {
-    case EventType::kRunQueued:
-      return kRunQueued;
-    case EventType::kRunApproved:
-      return kRunApproved;
-    case EventType::kRunStarted:
-      return kRunStarted;
-    case EventType::kRunPaused:
-    case EventType::kRunResumed:
-      return kRunPausedOrResumed;
-    case EventType::kRunCompleted:
-      return kCompleted;
-    case EventType::kRunFailed:
-      return kRunFailed;
-    case EventType::kRunCancelled:
-      return kRunCancelled;
-    case EventType::kStepScheduled:
-      return kStepScheduled;
-    case EventType::kStepStarted:
-      return kStepStarted;
-    case EventType::kStepFailed:
-      return kStepFailed;
-    case EventType::kStepCompleted:
-      return kCompleted;
-    case EventType::kStepSkipped:
-      return kStepSkipped;
-    case EventType::kStepDelayed:
-      return kStepDelayed;
-    case EventType::kToolStarted:
-    case EventType::kToolProcessed:
-    case EventType::kLoopStarted:
-    case EventType::kLoopFinished:
-    case EventType::kCaseStarted:
-    case EventType::kCaseEvaluated:
-    case EventType::kSinkStarted:
-    case EventType::kSinkProcessed:
-      return kBookkeeping;
-    case EventType::kLoopIterationStarted:
-    case EventType::kLoopIterationFinished:
-      return kIteration;
-    case EventType::kNextEvaluated:
-      return kNextEvaluated;
-    case EventType::kRetryStarted:
-    case EventType::kRetryProcessed:
-      return kRetry;
-    case EventType::kContextUpdated:
-      return kContextUpdated;
-    case EventType::kHookCreated:
-      return kHookCreated;
-    case EventType::kHookConflict:
-      return kHookConflict;
-    case EventType::kHookReceived:
-      return kHookReceived;
-    case EventType::kHookDisposed:
-      return kHookDisposed;
-    case EventType::kWaitCreated:
-      return kWaitCreated;
-    case EventType::kWaitCompleted:
-      return kWaitCompleted;
-    case EventType::kSignalAccepted:
-      return kSignalAccepted;
-    case EventType::kSignalRejected:
-      return kSignalRejected;
-    case EventType::kErrorRecorded:
-      return kErrorRecorded;
-    case EventType::kErrorResolved:
-    case EventType::kErrorUnrecoverable:
-      return kErrorSettled;
-    case EventType::kChildStarted:
-      return kChildStarted;
-    case EventType::kChildFinished:
-      return kChildFinished;
+struct PayloadRow {
+  EventType type;
+  ObjectRule rule;
+};
+constexpr PayloadRow kPayloads[] = {
+    {EventType::kRunQueued, {kRunQueued}},
+    {EventType::kRunApproved, {kRunApproved}},
+    {EventType::kRunStarted, {kRunStarted}},
+    {EventType::kRunPaused, {kRunPausedOrResumed}},
+    {EventType::kRunResumed, {kRunPausedOrResumed}},
+    {EventType::kRunCompleted, {kCompleted}},
+    {EventType::kRunFailed, {kRunFailed}},
+    {EventType::kRunCancelled, {kRunCancelled}},
+    {EventType::kStepScheduled, {kStepScheduled}},
+    {EventType::kStepStarted, {kStepStarted}},
+    {EventType::kStepFailed, {kStepFailed}},
+    {EventType::kStepCompleted, {kCompleted}},
+    {EventType::kStepSkipped, {kStepSkipped}},
+    {EventType::kStepDelayed, {kStepDelayed}},
+    {EventType::kToolStarted, {kBookkeeping}},
+    {EventType::kToolProcessed, {kBookkeeping}},
+    {EventType::kLoopStarted, {kBookkeeping}},
+    {EventType::kLoopIterationStarted, {kIteration}},
+    {EventType::kLoopIterationFinished, {kIteration}},
+    {EventType::kLoopFinished, {kBookkeeping}},
+    {EventType::kCaseStarted, {kBookkeeping}},
+    {EventType::kCaseEvaluated, {kBookkeeping}},
+    {EventType::kNextEvaluated, {kNextEvaluated}},
+    {EventType::kRetryStarted, {kRetry}},
+    {EventType::kRetryProcessed, {kRetry}},
+    {EventType::kSinkStarted, {kBookkeeping}},
+    {EventType::kSinkProcessed, {kBookkeeping}},
+    {EventType::kContextUpdated, {kContextUpdated}},
+    {EventType::kHookCreated, {kHookCreated}},
+    {EventType::kHookConflict, {kHookConflict}},
+    {EventType::kHookReceived, {kHookReceived}},
+    {EventType::kHookDisposed, {kHookDisposed}},
+    {EventType::kWaitCreated, {kWaitCreated}},
+    {EventType::kWaitCompleted, {kWaitCompleted}},
+    {EventType::kSignalAccepted, {kSignalAccepted}},
+    {EventType::kSignalRejected, {kSignalRejected}},
+    {EventType::kErrorRecorded, {kErrorRecorded}},
+    {EventType::kErrorResolved, {kErrorSettled}},
+    {EventType::kErrorUnrecoverable, {kErrorSettled}},
+    {EventType::kChildStarted, {kChildStarted}},
+    {EventType::kChildFinished, {kChildFinished}},
+};
+
+constexpr bool RowsStandAtTheirNumbers() {
+  for (std::size_t i = 0; i < std::size(kPayloads); ++i) {
+    if (static_cast<std::size_t>(kPayloads[i].type) != i + 1) return false;
   }
-  EVERSTEP_ASSERT(!"an event type that does not exist");
+  return std::size(kPayloads) == kEventTypeCount;
 }
+static_assert(RowsStandAtTheirNumbers());
 
 }  // namespace
 
 const ObjectRule& PayloadRule(EventType type) {
-  static const auto rules = [] {
-    std::array<ObjectRule, kEventTypeCount> all;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = ObjectRule{FieldsOf(static_cast<EventType>(i + 1))};
-    }
-    return all;
-  }();
-  return rules[static_cast<std::size_t>(type) - 1];
+  return kPayloads[static_cast<std::size_t>(type) - 1].rule;
 }
 
 std::span<const FieldRule> RunStartedFlatMembers() { return kRunStartedFlat; }
