@@ -129,7 +129,8 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
   LiveRun& run = **loaded;
   if (run.AtRest()) run.TrimEntities();
 
-  Draft draft(run, {tokens_, shard.ulids, random_, clock_.Now()});
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
+  Draft draft(run, {tokens_, shard.ulids, random_, now});
   const std::size_t from = entries.size();
   std::vector<std::size_t> in_draft;
   for (const AppendOrder& order : orders) {

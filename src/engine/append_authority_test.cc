@@ -46,7 +46,7 @@ class AppendAuthorityTest : public testing::Test {
   }
 
   ManualClock clock_;
-  SeededRandom random_{1};
+  Random& random_ = SystemRandom();  // appenders share it
   std::unique_ptr<StateStore> store_ = OpenMemoryStore();
   Committer committer_{*store_, clock_, {}};
   AppendAuthority authority_{*store_, committer_, clock_, random_, {}};

@@ -3,6 +3,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/perf_level.h>
 #include <rocksdb/slice_transform.h>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdarg>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -169,6 +171,15 @@ rocksdb::CompressionType FirstSupported(std::initializer_list<rocksdb::Compressi
   return rocksdb::kNoCompression;
 }
 
+// What matters comes back as a status. RocksDB's own log is a file on the same disk, and Debian's
+// build of the library aborts the process when it logs after that disk was full.
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  SilentLogger() : rocksdb::Logger(rocksdb::InfoLogLevel::HEADER_LEVEL) {}
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, std::va_list) override {}
+};
+
 rocksdb::DBOptions EngineOptions(const StoreOptions& options) {
   rocksdb::DBOptions engine;
   engine.create_if_missing = !options.read_only;
@@ -194,9 +205,7 @@ rocksdb::DBOptions EngineOptions(const StoreOptions& options) {
   engine.max_file_opening_threads = 2;
   engine.table_cache_numshardbits = 4;
   engine.max_manifest_file_size = 16 << 20;
-  engine.keep_log_file_num = 2;
-  engine.max_log_file_size = 1 << 20;
-  engine.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  engine.info_log = std::make_shared<SilentLogger>();
   engine.stats_dump_period_sec = 0;
   engine.stats_persist_period_sec = 0;
   return engine;

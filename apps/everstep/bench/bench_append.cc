@@ -182,7 +182,7 @@ const Command kBenchAppend = {"bench append",
                               "",
                               0,
                               0,
-                              "measure appends, growth, folding and snapshots on this machine",
+                              "Measure appends, growth, folding and snapshots on this machine.",
                               "Each figure stands beside the raw limit of the same run: machines "
                               "are shared and noisy, ratios\n"
                               "are what counts. Uses a temporary directory and removes it.",
