@@ -165,6 +165,11 @@ Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
     if (!duplicate) return refuse(std::move(duplicate).error());
     if (*duplicate) return std::move(**duplicate);
   }
+  if (write.revisit && (rejection || event.facts.revisit)) {
+    auto duplicate = FindEarlierVisit(write, event);
+    if (!duplicate) return refuse(std::move(duplicate).error());
+    if (*duplicate) return std::move(**duplicate);
+  }
   if (rejection) return refuse({rejection->code, rejection->message, {}});
 
   if (event.type == EventType::kHookCreated) {
@@ -256,6 +261,19 @@ Result<std::optional<Draft::Answer>> Draft::AnswerRepeat(const EventWrite& write
                  {}};
   }
   return std::optional(Answer{std::move(placed), std::move(where.earlier), where.event_index});
+}
+
+// Where a step may run again, an order that opens a further attempt, or that the rules refuse, may
+// be a late repeat of one in an earlier attempt.
+Result<std::optional<Draft::Answer>> Draft::FindEarlierVisit(const EventWrite& write, Event event) {
+  if (write.instance_id.empty()) return std::optional<Answer>();
+  while (--event.logical_attempt > 0) {
+    const auto key =
+        IdempotencyKey(run_.state().key_version, run_.run_id(), run_.state().scope, event);
+    auto duplicate = FindDuplicate(write, event, key);
+    if (!duplicate || *duplicate) return duplicate;
+  }
+  return std::optional<Answer>();
 }
 
 // Reserves the hook's token, or turns the event into the conflict that it is.

@@ -57,6 +57,7 @@ class Draft {
   };
   Result<std::optional<Answer>> AnswerRepeat(const EventWrite& write, const Event& existing,
                                              Whereabouts where) const;
+  Result<std::optional<Answer>> FindEarlierVisit(const EventWrite& write, Event event);
   Status SettleToken(Event& event);
   Status Record(Event event, const Sha256Digest& key, EntityState* entity);
   using Released = std::map<EntityKey, EntityState*>;

@@ -103,6 +103,26 @@ TEST_F(EmbeddedLogTest, OneLogIsWrittenInFourVocabulariesAndReadInAll) {
   EXPECT_EQ(read(Dialect::kElephant).size(), 3U) << "steps only";
 }
 
+TEST_F(EmbeddedLogTest, AStepRunsAgainButAnOldDocumentDeliveredAgainIsADuplicate) {
+  const auto document = [](const std::string& id, const std::string& status) {
+    return R"({"id":")" + id + R"(","source":"elephant.workflow","detail-type":"WorkflowEvent",)" +
+           R"("detail":{"executionId":"exec-1","county":"Cook","phase":"Transform",)" +
+           R"("step":"Transform","status":")" + status + "\"}}";
+  };
+  for (const char* id : {"1", "2"}) {
+    Must(document("scheduled-" + std::string(id), "SCHEDULED"), Dialect::kElephant);
+    Must(document("started-" + std::string(id), "IN_PROGRESS"), Dialect::kElephant);
+    Must(document("done-" + std::string(id), "SUCCEEDED"), Dialect::kElephant);
+  }
+  EXPECT_EQ(log_.Snapshot("exec-1")->steps[0].logical_attempt, 2U);
+  for (const char* id : {"scheduled-1", "scheduled-2"}) {
+    EXPECT_TRUE(Must(document(id, "SCHEDULED"), Dialect::kElephant).idempotent);
+  }
+  EXPECT_TRUE(Must(document("done-1", "SUCCEEDED"), Dialect::kElephant).idempotent);
+  EXPECT_EQ(log_.Snapshot("exec-1")->last_event_seq, 7U);
+  EXPECT_TRUE(log_.Verify()->findings.empty());
+}
+
 TEST_F(EmbeddedLogTest, ReadingGoesOnWhereAPageEnded) {
   SmallRun("r");
   EventRequest request;

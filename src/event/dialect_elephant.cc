@@ -41,6 +41,7 @@ void AddErrors(object detail, const EventWrite& told, std::string_view step, App
     write.type = EventType::kErrorRecorded;
     write.entity_id = code;
     write.parent_id = step;
+    write.instance_id.clear();
     write.facts = {};
     write.payload = elephant::MembersBeyond(error, elephant::ErrorRule().fields.first(1));
     AddMember(write.attributes, elephant::kReportedWith, JsonQuote(told.entity_id));
@@ -69,6 +70,11 @@ AppendOrder WorkflowEvent(object detail, const Findings& findings) {
       AddMember(write.attributes, elephant::kTaskToken, JsonQuote(write.facts.token));
       write.facts.token.clear();
     }
+  }
+  // A step may run again after it has succeeded, so its own attempts cannot tell a second delivery
+  // of an old document from a new one; the document's id can.
+  if (!write.event_id.empty() && write.type != EventType::kHookCreated) {
+    write.instance_id = step + "/" + write.event_id;
   }
   array errors;
   if (write.type == EventType::kStepFailed && !detail["errors"].get(errors)) {
