@@ -117,9 +117,8 @@ RC_GTEST_PROP(JsonNumberTest, EveryFiniteNumberReadsBack, (std::uint64_t seed)) 
 }
 
 TEST(RawMemberTest, GivesTheTextUntouched) {
-  const std::string_view object =
-      R"( { "a" : 1.50 , "b":"x\"},{" ,"c": [ 1, {"a": 2}, "]" ] ,)"
-      R"("d":{"e":{}} , "n":null,"t":true } )";
+  const std::string_view object = R"( { "a" : 1.50 , "b":"x\"},{" ,"c": [ 1, {"a": 2}, "]" ] ,)"
+                                  R"("d":{"e":{}} , "n":null,"t":true } )";
   EXPECT_EQ(RawMember(object, "a"), "1.50");
   EXPECT_EQ(RawMember(object, "b"), R"("x\"},{")");
   EXPECT_EQ(RawMember(object, "c"), R"([ 1, {"a": 2}, "]" ])");

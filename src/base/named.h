@@ -13,7 +13,8 @@ class Named {
   Named() = default;
   explicit Named(T value) : value_(std::move(value)) {}
 
-  const T& value() const { return value_; }
+  const T& value() const& { return value_; }
+  T value() && { return std::move(value_); }
   auto operator<=>(const Named&) const = default;
 
  private:

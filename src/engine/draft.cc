@@ -1,5 +1,6 @@
 #include "engine/draft.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -367,7 +368,10 @@ void Draft::ChangeAlarm(const Event& event, const EntityState& before) {
 
 void Draft::Touch(EntityKey key, EntityState* entity) {
   if (undo_ != nullptr) undo_->emplace_back(entity, *entity);
-  if (is_touched_.insert(entity).second) touched_.emplace_back(std::move(key), entity);
+  // From the back: an entity's events come together. A set would cost more than it saves.
+  const auto known = std::find_if(touched_.rbegin(), touched_.rend(),
+                                  [entity](const auto& other) { return other.second == entity; });
+  if (known == touched_.rend()) touched_.emplace_back(std::move(key), entity);
 }
 
 void Draft::RollBack(Savepoint savepoint) {

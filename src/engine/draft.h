@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
 #include "base/ulid.h"
@@ -72,7 +71,6 @@ class Draft {
   std::unique_lock<std::mutex> token_lock_;  // from the first decision on a token to the end
   std::shared_ptr<CommitUnit> unit_;
   std::vector<std::pair<EntityKey, EntityState*>> touched_;
-  std::unordered_set<const EntityState*> is_touched_;
   std::vector<std::pair<EntityState*, EntityState>>* undo_ = nullptr;  // set while it may be needed
 };
 

@@ -48,8 +48,12 @@ Status CheckDefaults(const AppendDefaults& defaults) {
 
 Result<Appended> ToAppended(Result<Placed> placed) {
   if (!placed) return std::move(placed).error();
-  return Appended{placed->run_id.value(), std::move(placed->event_id), placed->seq.value(),
-                  placed->persisted_at,   placed->duplicate,           placed->payload_mismatch};
+  return Appended{std::move(placed->run_id).value(),
+                  std::move(placed->event_id),
+                  placed->seq.value(),
+                  placed->persisted_at,
+                  placed->duplicate,
+                  placed->payload_mismatch};
 }
 
 Result<EventQuery> QueryOf(const EventRequest& request) {

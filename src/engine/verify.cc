@@ -54,8 +54,8 @@ bool Replay(StateReader& reader, const StoredRun& run, RunFold& fold, VerifyRepo
 void CompareEntities(StateReader& reader, const StoredRun& run, const RunFold& fold,
                      VerifyReport& report) {
   std::size_t stored = 0;
-  const Status visited =
-      reader.VisitEntities(run.run_no, std::nullopt, [&](EntityKey key, EntityState state) {
+  const Status visited = reader.VisitEntities(
+      run.run_no, std::nullopt, [&](const EntityKey& key, const EntityState& state) {
         ++stored;
         const auto replayed = fold.entities().find(key);
         if (replayed == fold.entities().end()) {

@@ -7,7 +7,6 @@
 namespace everstep {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 const std::string kParked = R"({"version":"0","id":"d1","detail-type":"WorkflowEvent",

@@ -73,7 +73,8 @@ Event Resolve(const RunState& run, const EntityState& entity, const EventWrite& 
   EVERSTEP_ASSERT(IsKnown(write.type));
   Event event;
   event.type = write.type;
-  event.event_id = write.event_id.empty() ? std::move(fallback_id) : write.event_id;
+  event.event_id = write.event_id;
+  if (event.event_id.empty()) event.event_id = std::move(fallback_id);
   event.entity_id = write.entity_id;
   event.instance_id = Instance(entity, write, event.event_id);
   event.parent_id = write.parent_id;

@@ -119,7 +119,7 @@ TEST(Resolve, OtherEntitiesKeepTheAttemptTheyHave) {
 
 TEST(Resolve, WhatItResolvesTheMachineAccepts) {
   auto run = Given({});
-  const auto append = [&run](EventWrite write) {
+  const auto append = [&run](const EventWrite& write) {
     Fact fact(write.type);
     fact.event() = run.Resolved(write);
     run.When(fact);

@@ -234,8 +234,11 @@ rocksdb::ColumnFamilyOptions TableOptions(Table table, const StoreOptions& optio
     const auto fast = FirstSupported({rocksdb::kLZ4Compression});
     family.compression_per_level = {
         rocksdb::kNoCompression, rocksdb::kNoCompression, fast, fast, fast, fast, fast};
-    family.bottommost_compression = FirstSupported({rocksdb::kZSTD, rocksdb::kLZ4Compression});
     blocks.block_size = 16 << 10;
+  } else {
+    // Rows that are written again and again, in no order of time: each compaction rewrites what it
+    // meets below, so let there be fewer of them. Filters keep lookups cheap meanwhile.
+    family.level0_file_num_compaction_trigger = 8;
   }
   if (IsKeptByRun(table)) {
     family.memtable_insert_with_hint_prefix_extractor = std::make_shared<RunPrefix>();

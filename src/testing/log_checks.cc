@@ -26,7 +26,7 @@ std::map<std::string, std::size_t> CountMarks(const StoredLog& log) {
 
 // Calls `expect` with each attempt that was told this, and how many of its events are there.
 template <typename Expect>
-Findings CheckMarks(const StoredLog& log, const AnswerBook& book, std::set<Told> told,
+Findings CheckMarks(const StoredLog& log, const AnswerBook& book, const std::set<Told>& told,
                     const Expect& expect) {
   Findings findings;
   const auto marks = CountMarks(log);

@@ -99,7 +99,8 @@ class StoreContract : public testing::TestWithParam<Engine> {
     EXPECT_EQ(Events(run), run.log());
     std::map<EntityKey, EntityState> entities;
     EXPECT_TRUE(bench_.Read()->VisitEntities(
-        run.stored().run_no, {}, [&](EntityKey key, EntityState state) { entities[key] = state; }));
+        run.stored().run_no, {},
+        [&](const EntityKey& key, const EntityState& state) { entities[key] = state; }));
     EXPECT_EQ(entities, run.entities());
   }
 

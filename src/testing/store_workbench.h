@@ -60,7 +60,7 @@ class StoreWorkbench {
   std::vector<std::string> Faults() {
     std::vector<std::string> faults;
     const Status checked = store_->Check(
-        [&](StoreFault fault) { faults.push_back(fault.run_id + ": " + fault.what); });
+        [&](const StoreFault& fault) { faults.push_back(fault.run_id + ": " + fault.what); });
     if (!checked) faults.push_back(ToString(checked.error()));
     return faults;
   }

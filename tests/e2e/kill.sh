@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills the real program with SIGKILL, again and again, while it appends under load to one store, and
-# checks that nothing it acknowledged is lost, moved or doubled.
+# Kills the real program with SIGKILL, again and again, while it appends under load to one store,
+# and checks that nothing it acknowledged is lost, moved or doubled.
 # usage: kill.sh [PROGRAM [ROUNDS [SEED]]]
 set -euo pipefail
 

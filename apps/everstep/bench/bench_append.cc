@@ -144,7 +144,11 @@ void LoneAppender(std::size_t row_bytes, BenchReport& report) {
   report.AtMost("lone appender / raw, p50", Quantile(ours, 0.5) / Quantile(limit, 0.5), "x", 1.3);
 }
 
+constexpr std::string_view kParts[] = {"all", "throughput", "lone", "growth", "runs", "fold"};
+
 constexpr OptionSpec kOptions[] = {
+    {"only", OptionKind::kWord, "PART", "all, throughput, lone, growth, runs or fold", "all",
+     kParts, false},
     {"events", OptionKind::kCount, "N", "events of the throughput part", "300000", {}, false},
     {"growth", OptionKind::kCount, "N", "events of the run that grows", "1000000", {}, false},
     {"runs", OptionKind::kCount, "N", "runs of the store that grows", "100000", {}, false},
@@ -154,18 +158,22 @@ constexpr OptionSpec kOptions[] = {
 ExitCode Run(const Arguments& arguments, Output& out) {
   std::vector<BenchReport> reports;
   const std::size_t row_bytes = RowBytesPerEvent();
-  std::fprintf(stderr, "throughput ...\n");
-  Throughput(arguments.Number("events"), row_bytes, reports.emplace_back("append"));
-  reports.back().Add("row bytes (keys and values), all tables", static_cast<double>(row_bytes),
-                     "bytes/event");
-  std::fprintf(stderr, "lone appender ...\n");
-  LoneAppender(row_bytes, reports.emplace_back("append.lone"));
-  std::fprintf(stderr, "one run grows ...\n");
-  RunGrows(arguments.Number("growth"), reports.emplace_back("append.growth"));
-  std::fprintf(stderr, "the store grows ...\n");
-  StoreGrows(arguments.Number("runs"), reports.emplace_back("append.runs"));
-  std::fprintf(stderr, "folding and snapshots ...\n");
-  Folding(reports.emplace_back("fold"));
+  const auto measure = [&](std::string_view part, std::string_view bench, const auto& run) {
+    if (arguments.Text("only") != "all" && arguments.Text("only") != part) return;
+    std::fprintf(stderr, "%s ...\n", std::string(part).c_str());
+    run(reports.emplace_back(bench));
+  };
+  measure("throughput", "append", [&](BenchReport& report) {
+    Throughput(arguments.Number("events"), row_bytes, report);
+    report.Add("row bytes (keys and values), all tables", static_cast<double>(row_bytes),
+               "bytes/event");
+  });
+  measure("lone", "append.lone", [&](BenchReport& report) { LoneAppender(row_bytes, report); });
+  measure("growth", "append.growth",
+          [&](BenchReport& report) { RunGrows(arguments.Number("growth"), report); });
+  measure("runs", "append.runs",
+          [&](BenchReport& report) { StoreGrows(arguments.Number("runs"), report); });
+  measure("fold", "fold", [&](BenchReport& report) { Folding(report); });
   for (const BenchReport& report : reports) {
     out.Write(report.Table());
     if (!arguments.Text("json").empty() && !report.AddToJson(arguments.Text("json"))) {
