@@ -46,6 +46,7 @@ class AppendAuthority {
     std::uint64_t memory_bytes_max = 32ULL << 20;  // for runs kept in memory, over all shards
   };
 
+  // Clock and randomness are asked by every thread that appends.
   AppendAuthority(StateStore& store, Committer& committer, Clock& clock, Random& random,
                   Options options);
   ~AppendAuthority();

@@ -47,14 +47,14 @@ RC_GTEST_PROP(RowKeysParts, AreReadBack,
               (std::int64_t time, std::uint64_t run, const std::string& text)) {
   RowKeys keys;
   const auto timer = ParseTimerKey(keys.Timer(FromMicros(time), RunNo(run), text));
-  RC_ASSERT(timer && timer->due_at == FromMicros(time) && timer->run == RunNo(run));
+  RC_ASSERT((timer && timer->due_at == FromMicros(time) && timer->run == RunNo(run)));
   RC_ASSERT(timer->wait_id == text);
   const auto entity = ParseEntityKey(keys.Entity(RunNo(run), {EntityKind::kStep, text}));
   RC_ASSERT((entity == EntityKey{EntityKind::kStep, text}));
   for (const RowKind index : kListIndexes) {
     const std::string key = Listed(index, {text, "p", "e", "plan", "1"}, FromMicros(time), run);
     const auto listed = ParseListedKey(key);
-    RC_ASSERT(listed && listed->tenant_id == text && listed->run == RunNo(run));
+    RC_ASSERT((listed && listed->tenant_id == text && listed->run == RunNo(run)));
     RC_ASSERT(listed->created_at == FromMicros(time));
   }
 }

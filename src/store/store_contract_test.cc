@@ -287,7 +287,7 @@ TEST_P(KeepingStoreContract, AReopenedStoreHasAllOfIt) {
   EXPECT_EQ(bench_.Read()->Counts("acme").events, 5U);
 }
 
-TEST_P(StoreContract, EveryViewIsOneMomentWhileCommitsGoOn) {
+TEST_P(StoreContract, ConcurrentCommitsLeaveEveryViewOneMoment) {
   RunScribe& one = bench_.StartedRun("run-1");
   RunScribe& two = bench_.StartedRun("run-2");
   std::atomic<bool> done = false;
