@@ -230,10 +230,9 @@ rocksdb::ColumnFamilyOptions TableOptions(Table table, const StoreOptions& optio
   family.level_compaction_dynamic_level_bytes = true;
   family.compression = rocksdb::kNoCompression;
   if (table == Table::kEvents) {
-    // Payloads are JSON and most of the bytes. New files are rewritten soon: not worth the time.
-    const auto fast = FirstSupported({rocksdb::kLZ4Compression});
-    family.compression_per_level = {
-        rocksdb::kNoCompression, rocksdb::kNoCompression, fast, fast, fast, fast, fast};
+    // Payloads are JSON and most of the bytes. Compressed alike on every level, so that files which
+    // follow each other, as those of a long run do, move down without being written again.
+    family.compression = FirstSupported({rocksdb::kLZ4Compression});
     blocks.block_size = 16 << 10;
   } else {
     // Rows that are written again and again, in no order of time: each compaction rewrites what it

@@ -112,6 +112,7 @@ void StoreGrows(std::size_t runs, BenchReport& report) {
       work.AddStep(run_id, "s1");
     }
     micros.push_back(MicrosPerEvent(*log, Dialect::kContract, work));
+    report.Add("CPU, runs up to " + std::to_string(run), micros.back(), "µs/event");
     work.Clear();
     for (std::size_t i = 0; i < runs / kWindows; ++i) {
       work.AddWait(Workload::RunName(run - runs / kWindows + i), "w1");
@@ -119,8 +120,7 @@ void StoreGrows(std::size_t runs, BenchReport& report) {
     AppendAll(*log, Dialect::kNative, work);
     if (window == 0) resident_at_tenth = ResidentMegabytes();
   }
-  report.Add("CPU, first tenth of the runs", micros.front(), "µs/event");
-  report.Add("CPU, last tenth of the runs", micros.back(), "µs/event");
+  report.Add("CPU, last tenth / first tenth", micros.back() / micros.front(), "x");
   report.AtMost("memory added by the resting runs behind the first tenth",
                 ResidentMegabytes() - resident_at_tenth, "MB", 100);
   report.Add("memory for runs (bounded by a setting)",
