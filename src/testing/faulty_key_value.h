@@ -24,7 +24,8 @@ enum class WriteFault : std::uint8_t {
 class FaultyKeyValue final : public KeyValue {
  public:
   // `survivors`: what an earlier Crash gave back. `random` must live as long.
-  explicit FaultyKeyValue(Random& random, MemoryTables survivors = {})
+  explicit FaultyKeyValue(Random& random) : random_(random) {}
+  FaultyKeyValue(Random& random, MemoryTables survivors)
       : random_(random), tables_(std::move(survivors)) {}
 
   // The write after `writes_before` more has this fault. One fault is planned at a time.
