@@ -261,11 +261,11 @@ TEST_F(AppendAuthorityTest, AWaitIsDueUntilItCompletesOrTheRunEnds) {
   wait.entity_id = "w2";
   ASSERT_TRUE(Append(Order(wait)).has_value());
   const auto later = clock_.Now() + std::chrono::hours(1);
-  EXPECT_EQ(store_->Read()->TimersDue(later, 10)->size(), 2U);
+  EXPECT_EQ(store_->Read()->TimersDue({later, 10, {}})->size(), 2U);
   ASSERT_TRUE(Append("r", kWaitCompleted, "w1").has_value());
-  EXPECT_EQ(store_->Read()->TimersDue(later, 10)->size(), 1U);
+  EXPECT_EQ(store_->Read()->TimersDue({later, 10, {}})->size(), 1U);
   ASSERT_TRUE(Append("r", kRunFailed).has_value());
-  EXPECT_TRUE(store_->Read()->TimersDue(later, 10)->empty());
+  EXPECT_TRUE(store_->Read()->TimersDue({later, 10, {}})->empty());
   ExpectSound();
 }
 

@@ -71,8 +71,13 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
       order.events.size() == 1 && !order.events[0].starts_run && order.events[0].entity_id != "*";
   if (single) return Place(order.events[0], defaults);
 
-  auto writes = Expand(order);
-  if (!writes) return {std::move(writes).error(), nullptr, std::nullopt};
+  const bool expands = std::ranges::any_of(order.events, [](const EventWrite& write) {
+    return write.starts_run || write.entity_id == "*";
+  });
+  Result<std::vector<EventWrite>> expanded = std::vector<EventWrite>();
+  if (expands) expanded = Expand(order);
+  if (!expanded) return {std::move(expanded).error(), nullptr, std::nullopt};
+  const std::vector<EventWrite>& writes = expands ? *expanded : order.events;
   Savepoint savepoint{run_.state(),
                       unit_->change.events.size(),
                       unit_->change.tokens.size(),
@@ -81,7 +86,7 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
   undo_ = &savepoint.entities;
   std::optional<Answer> first;
   bool all_duplicates = true;
-  for (const EventWrite& write : *writes) {
+  for (const EventWrite& write : writes) {
     Answer answer = Place(write, defaults);
     if (!answer.placed) {
       undo_ = nullptr;

@@ -49,6 +49,8 @@ class EmbeddedLog final : public Log {
   Result<std::uint64_t> ApplyRetention(const RetentionPolicy& policy) override;
 
   StateStore& store() { return *store_; }
+  AppendAuthority& authority() { return authority_; }
+  Committer& committer() { return committer_; }
 
  private:
   Error SetAside(std::unique_ptr<StateReader> reader, const RunId& run_id, Error error);

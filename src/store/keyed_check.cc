@@ -286,6 +286,11 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
     case RowKind::kCounts:
       CheckCounts(rest, value);
       return Ok();
+    case RowKind::kPlan: {
+      const Sha256Digest sha256 = Sha256(value);
+      if (keys_.Plan(sha256) != key) Report("a plan is not what its SHA-256 says");
+      return Ok();
+    }
     case RowKind::kQuarantine: {
       const auto run = ParseRunPrefix(rest);
       if (!run || !runs_.contains(*run)) Report("a run is quarantined that is not there");

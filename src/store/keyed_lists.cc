@@ -139,6 +139,26 @@ StoreCounts KeyedReader::Counts(std::string_view tenant_id) {
   return DecodeCounts(**row).value_or(StoreCounts{});
 }
 
+Result<std::vector<std::string>> KeyedReader::Tenants() {
+  std::vector<std::string> tenants;
+  const std::string prefix(keys_.Kind(RowKind::kCounts));
+  auto row = view_->Seek(Table::kMeta, prefix);
+  for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
+    tenants.emplace_back(row->key().substr(prefix.size()));
+  }
+  if (!row->status()) return At({.table = Table::kMeta}, row->status().error());
+  return tenants;
+}
+
+Result<std::optional<std::string>> KeyedReader::FindPlan(const Sha256Digest& sha256) {
+  auto row = view_->Get(Table::kMeta, keys_.Plan(sha256));
+  if (!row) return At({.table = Table::kMeta}, std::move(row).error());
+  if (*row && Sha256(**row) != sha256) {
+    return CorruptRow({.table = Table::kMeta}, "a plan is not what its SHA-256 says");
+  }
+  return row;
+}
+
 Result<std::optional<HookHolder>> KeyedReader::FindHook(std::string_view tenant_id,
                                                         std::string_view token) {
   auto row = view_->Get(Table::kIndex, keys_.Token(tenant_id, token));
@@ -149,18 +169,22 @@ Result<std::optional<HookHolder>> KeyedReader::FindHook(std::string_view tenant_
   return holder;
 }
 
-Result<std::vector<Timer>> KeyedReader::TimersDue(Timestamp until, std::size_t limit) {
+Result<std::vector<Timer>> KeyedReader::TimersDue(const TimerQuery& query) {
   std::vector<Timer> timers;
   const std::string prefix(keys_.Kind(RowKind::kTimer));
-  auto row = view_->Seek(Table::kIndex, prefix);
-  for (; row->Valid() && row->key().starts_with(prefix) && timers.size() < limit; row->Next()) {
+  // The next possible key behind the place.
+  const std::string from = query.after.empty() ? prefix : query.after + '\0';
+  auto row = view_->Seek(Table::kIndex, from);
+  for (; row->Valid() && row->key().starts_with(prefix) && timers.size() < query.limit;
+       row->Next()) {
     const auto timer = ParseTimerKey(row->key());
     if (!timer) return CorruptRow({.table = Table::kIndex}, "a timer's row cannot be read");
-    if (timer->due_at > until) break;
+    if (timer->due_at > query.until) break;
     auto run_id = RunIdOf(timer->run);
     if (!run_id) return std::move(run_id).error();
     if (!*run_id) continue;
-    timers.push_back({timer->due_at, **run_id, std::string(timer->wait_id)});
+    timers.push_back(
+        {timer->due_at, **run_id, std::string(timer->wait_id), std::string(row->key())});
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
   return timers;

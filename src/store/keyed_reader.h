@@ -32,7 +32,8 @@ class KeyedReader final : public StateReader {
   Result<RunPage> ListRuns(const RunQuery& query) override;
   Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
                                              std::string_view token) override;
-  Result<std::vector<Timer>> TimersDue(Timestamp until, std::size_t limit) override;
+  Result<std::vector<Timer>> TimersDue(const TimerQuery& query) override;
+  Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override;
   // Leaves out what belongs to removed runs.
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override;
   Result<Position> PositionBefore(Timestamp time) override;
@@ -45,6 +46,7 @@ class KeyedReader final : public StateReader {
   // to go on with, zero when there are no more.
   Result<std::vector<StoredRun>> RunsFrom(RunNo from, std::size_t limit, RunNo& next);
   Result<std::optional<RunNo>> FindRunNo(const RunId& run_id);
+  Result<std::vector<std::string>> Tenants();
   Result<std::optional<StoredRun>> RunByNo(RunNo run);
   // The last event row of a run, whatever its state says.
   Result<EventSeq> LastEventRow(RunNo run);

@@ -28,10 +28,12 @@ class KeyedStore final : public StateStore {
 
   std::unique_ptr<StateReader> Read() override { return NewReader(); }
   Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) override;
+  Status VisitActive(const std::function<Status(const StoredRun&)>& visit) override;
   Status Refresh() override;
 
   Status Commit(std::span<const RunChange* const> changes) override;
   Status Quarantine(const RunId& run_id, std::string_view reason) override;
+  Status PutPlan(const Sha256Digest& sha256, std::string_view document) override;
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override;
 
   RunNo LastRunNo() override { return heads().last_run; }
@@ -152,6 +154,28 @@ Status KeyedStore::VisitRuns(const std::function<Status(const StoredRun&)>& visi
   return Ok();
 }
 
+Status KeyedStore::VisitActive(const std::function<Status(const StoredRun&)>& visit) {
+  const auto tenants = NewReader()->Tenants();
+  if (!tenants) return tenants.error();
+  for (const std::string& tenant_id : *tenants) {
+    for (const RunStatus status : {RunStatus::kRunning, RunStatus::kPaused, RunStatus::kApproved,
+                                   RunStatus::kPending}) {
+      RunQuery query{.tenant_id = tenant_id, .status = status, .limit = kRunsPerVisit};
+      do {
+        const auto page = NewReader()->ListRuns(query);
+        if (!page) return page.error();
+        for (const StoredRun& run : page->runs) {
+          if (!run.quarantine.empty()) continue;
+          const Status visited = visit(run);
+          if (!visited) return visited;
+        }
+        query.cursor = page->cursor;
+      } while (!query.cursor.empty());
+    }
+  }
+  return Ok();
+}
+
 Status KeyedStore::MayWrite() const {
   if (access_ == StoreAccess::kReadOnly) {
     return Error{ErrorCode::kStoreReadOnly, "the store was opened to be read only", {}};
@@ -205,6 +229,14 @@ Status KeyedStore::Quarantine(const RunId& run_id, std::string_view reason) {
   const auto batch = tables_->NewBatch();
   batch->Put(Table::kMeta, RowKeys().Quarantine(**run),
              reason.empty() ? "no reason given" : reason);
+  return Write(*batch, heads());
+}
+
+Status KeyedStore::PutPlan(const Sha256Digest& sha256, std::string_view document) {
+  const Status may = MayWrite();
+  if (!may) return may;
+  const auto batch = tables_->NewBatch();
+  batch->Put(Table::kMeta, RowKeys().Plan(sha256), document);
   return Write(*batch, heads());
 }
 

@@ -62,6 +62,10 @@ std::string_view RowKeys::Quarantine(RunNo run) {
   return bytes_;
 }
 
+std::string_view RowKeys::Plan(const Sha256Digest& sha256) {
+  return Begin(RowKind::kPlan).append(reinterpret_cast<const char*>(sha256.data()), sha256.size());
+}
+
 std::string_view RowKeys::RunById(const RunId& run_id) {
   return Begin(RowKind::kRunById).append(run_id.value());
 }

@@ -19,13 +19,14 @@ enum class RowKind : char {
   kHeads = 'H',
   kTombstone = 'T',
   kQuarantine = 'Q',
+  kPlan = 'P',
   // kRuns
   kRunById = 'I',
   kRunByNo = 'R',
   // kIndex
   kOutbox = 'O',
   kByTenant = 'A',
-  kByProject = 'P',
+  kByProject = 'P',  // kinds are told apart within their table
   kByStatus = 'S',
   kByPlan = 'L',
   kToken = 'H',
@@ -48,6 +49,7 @@ class RowKeys {
   std::string_view Counts(std::string_view tenant_id);
   std::string_view Tombstone(const RunId& run_id);
   std::string_view Quarantine(RunNo run);
+  std::string_view Plan(const Sha256Digest& sha256);
 
   // kRuns
   std::string_view RunById(const RunId& run_id);

@@ -45,8 +45,17 @@ struct Timer {
   Timestamp due_at{};
   RunId run_id;
   std::string wait_id;
+  std::string place{};  // in the order of timers: TimerQuery::after to go on behind it
 
-  bool operator==(const Timer&) const = default;
+  bool operator==(const Timer& other) const {
+    return due_at == other.due_at && run_id == other.run_id && wait_id == other.wait_id;
+  }
+};
+
+struct TimerQuery {
+  Timestamp until{};  // inclusive
+  std::size_t limit = 100;
+  std::string after{};  // a timer's place; empty: from the first
 };
 
 // Events of one run that became durable together; what sinks and time queries walk along.
@@ -134,7 +143,10 @@ class StateReader {
   virtual Result<RunPage> ListRuns(const RunQuery& query) = 0;
   virtual Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
                                                      std::string_view token) = 0;
-  virtual Result<std::vector<Timer>> TimersDue(Timestamp until, std::size_t limit) = 0;
+  // In order of due time. Reads only what it returns, so that who goes on behind the last place
+  // does not walk over timers that are gone.
+  virtual Result<std::vector<Timer>> TimersDue(const TimerQuery& query) = 0;
+  virtual Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) = 0;
   virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
   // The last position before which everything was persisted earlier than `time`.
   virtual Result<Position> PositionBefore(Timestamp time) = 0;
@@ -157,6 +169,8 @@ class StateStore {
   virtual std::unique_ptr<StateReader> Read() = 0;
   // Every run in order of creation; stops at the first error `visit` returns.
   virtual Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) = 0;
+  // Every run that has not ended, tenant by tenant; likewise.
+  virtual Status VisitActive(const std::function<Status(const StoredRun&)>& visit) = 0;
   // Sees what another process has written since; does nothing for the owner of the store.
   virtual Status Refresh() = 0;
 
@@ -167,6 +181,8 @@ class StateStore {
   virtual Status Commit(std::span<const RunChange* const> changes) = 0;
   // The run is kept as it is and takes no more events.
   virtual Status Quarantine(const RunId& run_id, std::string_view reason) = 0;
+  // Keeps a plan by the SHA-256 of its document. Idempotent.
+  virtual Status PutPlan(const Sha256Digest& sha256, std::string_view document) = 0;
   // Removes whole runs and leaves a tombstone for each; removes tombstones older than `expired`.
   virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
 

@@ -45,8 +45,11 @@ class PlantedReader final : public StateReader {
                                              std::string_view token) override {
     return reader_->FindHook(tenant_id, token);
   }
-  Result<std::vector<Timer>> TimersDue(Timestamp until, std::size_t limit) override {
-    return reader_->TimersDue(until, limit);
+  Result<std::vector<Timer>> TimersDue(const TimerQuery& query) override {
+    return reader_->TimersDue(query);
+  }
+  Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override {
+    return reader_->FindPlan(sha256);
   }
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override {
     return reader_->ReadOutbox(after, limit);
@@ -85,6 +88,12 @@ class PlantedStore final : public StateStore {
   }
   Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) override {
     return store_->VisitRuns(visit);
+  }
+  Status VisitActive(const std::function<Status(const StoredRun&)>& visit) override {
+    return store_->VisitActive(visit);
+  }
+  Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
+    return Seen(store_->PutPlan(sha256, document));
   }
   Status Refresh() override { return store_->Refresh(); }
   RunNo LastRunNo() override { return store_->LastRunNo(); }

@@ -18,17 +18,17 @@
 namespace everstep {
 
 // What every StateStore must do is tested once for each of these.
-struct Engine {
+struct StoreKind {
   std::string name;
   bool keeps;  // its rows outlive the process
   Result<std::unique_ptr<StateStore>> (*open)(const std::string& directory);
 
-  friend std::ostream& operator<<(std::ostream& out, const Engine& engine) {
+  friend std::ostream& operator<<(std::ostream& out, const StoreKind& engine) {
     return out << engine.name;
   }
 };
 
-class StoreContract : public testing::TestWithParam<Engine> {
+class StoreContract : public testing::TestWithParam<StoreKind> {
  protected:
   StoreContract() : bench_(Open()) {}
   ~StoreContract() override {
@@ -77,7 +77,7 @@ class StoreContract : public testing::TestWithParam<Engine> {
     return entries ? *entries : std::vector<OutboxEntry>();
   }
   std::vector<Timer> Due(Timestamp until, std::size_t limit = 100) {
-    auto timers = bench_.Read()->TimersDue(until, limit);
+    auto timers = bench_.Read()->TimersDue({until, limit, {}});
     EXPECT_TRUE(timers) << ToString(timers.error());
     return timers ? *timers : std::vector<Timer>();
   }
@@ -108,7 +108,7 @@ class StoreContract : public testing::TestWithParam<Engine> {
   StoreWorkbench bench_;
 };
 
-inline std::vector<Engine> AllEngines() {
+inline std::vector<StoreKind> AllEngines() {
   return {
       {"Memory", false,
        [](const std::string&) { return Result<std::unique_ptr<StateStore>>(OpenMemoryStore()); }},
@@ -116,13 +116,13 @@ inline std::vector<Engine> AllEngines() {
        [](const std::string& directory) { return OpenRocksdbStore(directory, {}); }}};
 }
 
-inline std::vector<Engine> KeepingEngines() {
-  std::vector<Engine> engines = AllEngines();
-  std::erase_if(engines, [](const Engine& engine) { return !engine.keeps; });
+inline std::vector<StoreKind> KeepingEngines() {
+  std::vector<StoreKind> engines = AllEngines();
+  std::erase_if(engines, [](const StoreKind& engine) { return !engine.keeps; });
   return engines;
 }
 
-inline std::string EngineName(const testing::TestParamInfo<Engine>& engine) {
+inline std::string EngineName(const testing::TestParamInfo<StoreKind>& engine) {
   return engine.param.name;
 }
 
