@@ -23,6 +23,6 @@ foreach(fuzzer IN LISTS fuzzers)
   target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
   # Parsers and codecs stand in the store and below it; the engine need not be built.
   target_include_directories(fuzz-${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(fuzz-${name} PRIVATE everstep_store everstep_options)
+  target_link_libraries(fuzz-${name} PRIVATE everstep_store everstep_flow everstep_options)
   add_dependencies(fuzzers fuzz-${name})
 endforeach()

@@ -39,7 +39,7 @@ add_library(everstep::everstep ALIAS everstep_api)
 set_target_properties(everstep_api PROPERTIES EXPORT_NAME everstep)
 target_include_directories(everstep_api INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
-target_link_libraries(everstep_api INTERFACE everstep_engine)
+target_link_libraries(everstep_api INTERFACE everstep_work)
 
 # For our own programs and tests, which may look behind the public headers.
 add_library(everstep_internal INTERFACE)

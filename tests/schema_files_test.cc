@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "event/schema.h"
+#include "flow/plan_schema.h"
 
 namespace everstep {
 namespace {
@@ -27,8 +28,12 @@ TEST(SchemaFiles, AreTheOnesTheTablesMake) {
   }
 }
 
+TEST(SchemaFiles, ThePlanSchemaIsTheOneInTheCode) {
+  EXPECT_EQ(Contents(kRoot / "schemas" / "plan.schema.json"), PlanSchema()) << kMend;
+}
+
 TEST(SchemaFiles, ExistForNothingElse) {
-  std::set<std::string> expected;
+  std::set<std::string> expected = {"plan.schema.json"};
   for (const SchemaDocument& schema : ListSchemas()) expected.insert(schema.path);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot / "schemas")) {
     if (!entry.is_regular_file()) continue;

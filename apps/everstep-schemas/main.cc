@@ -1,16 +1,18 @@
-// everstep-schemas DIRECTORY: writes DIRECTORY/schemas/<dialect>/<event>.schema.json and
-// DIRECTORY/docs/events.md. The files that are checked in are made by this program.
+// everstep-schemas DIRECTORY: writes DIRECTORY/schemas/<dialect>/<event>.schema.json,
+// DIRECTORY/schemas/plan.schema.json and DIRECTORY/docs/events.md. The files that are checked in
+// are made by this program.
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <string>
+#include <string_view>
 
 #include "event/schema.h"
+#include "flow/plan_schema.h"
 
 namespace {
 
-bool WriteFile(const std::filesystem::path& path, const std::string& text) {
+bool WriteFile(const std::filesystem::path& path, std::string_view text) {
   std::error_code failure;
   std::filesystem::create_directories(path.parent_path(), failure);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -33,7 +35,8 @@ int main(int argc, char** argv) {
   for (const everstep::SchemaDocument& schema : schemas) {
     if (!WriteFile(root / "schemas" / schema.path, schema.text)) return 1;
   }
+  if (!WriteFile(root / "schemas" / "plan.schema.json", everstep::PlanSchema())) return 1;
   if (!WriteFile(root / "docs" / "events.md", everstep::EventsPage())) return 1;
-  std::printf("%zu schemas, 1 page\n", schemas.size());
+  std::printf("%zu schemas, 1 page\n", schemas.size() + 1);
   return 0;
 }

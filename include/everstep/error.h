@@ -16,6 +16,17 @@ enum class ErrorCode : std::uint8_t {
   kEventTypeUnknown,
   kIdempotencyKeyMismatch,
   kEventTooLarge,
+  kInvalidPlan,
+  kInvalidInput,
+  kPlanSchemaVersionUnknown,
+  kPlanIntegrityValidationFailed,
+  kPlanRefMismatch,
+  kPlanUriNotAllowed,
+  kPlanUnavailable,
+  kCapabilityNotSupported,
+  kTargetAdapterMismatch,
+  kExpressionFailed,
+  kSignalInvalidPayload,
   // Rejections: the input was well formed and the rules say no. Nothing was written.
   kRunNotFound,
   kRunAlreadyExists,
@@ -37,6 +48,14 @@ enum class ErrorCode : std::uint8_t {
   kErrorNotOpen,
   kChildNotFound,
   kChildTerminal,
+  kAdmissionRejected,
+  kAuthzDenied,
+  kAuthzReasonRequired,
+  kAuthzTenantForbidden,
+  kStepNotTerminal,
+  kArtifactNotFound,
+  kSecretUnavailable,
+  kEngineStopped,
   // The store. Only kIndeterminate leaves open whether the write is durable.
   kStoreNotFound,
   kStoreExists,
@@ -63,6 +82,8 @@ ErrorKind KindOf(ErrorCode code);
 struct Fault {
   std::string pointer;
   std::string message;
+  std::uint32_t line = 0;  // in the document, from 1; zero: not known
+  std::uint32_t column = 0;
 
   bool operator==(const Fault&) const = default;
 };

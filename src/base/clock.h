@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 #include "base/timestamp.h"
 
 namespace everstep {
@@ -13,5 +15,9 @@ class Clock {
 
 // The machine's clock. Lives as long as the process.
 Clock& SystemClock();
+
+// A clock that never goes back, for deadlines of threads that wait for the world. Nothing that is
+// recorded may depend on it.
+std::chrono::steady_clock::time_point SteadyNow();
 
 }  // namespace everstep

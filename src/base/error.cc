@@ -21,6 +21,17 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kEventTypeUnknown, "EVENT_TYPE_UNKNOWN"},
     {kIdempotencyKeyMismatch, "IDEMPOTENCY_KEY_MISMATCH"},
     {kEventTooLarge, "EVENT_TOO_LARGE"},
+    {kInvalidPlan, "INVALID_PLAN"},
+    {kInvalidInput, "INVALID_INPUT"},
+    {kPlanSchemaVersionUnknown, "PLAN_SCHEMA_VERSION_UNKNOWN"},
+    {kPlanIntegrityValidationFailed, "PLAN_INTEGRITY_VALIDATION_FAILED"},
+    {kPlanRefMismatch, "PLAN_REF_MISMATCH"},
+    {kPlanUriNotAllowed, "PLAN_URI_NOT_ALLOWED"},
+    {kPlanUnavailable, "PLAN_UNAVAILABLE"},
+    {kCapabilityNotSupported, "CAPABILITY_NOT_SUPPORTED"},
+    {kTargetAdapterMismatch, "TARGET_ADAPTER_MISMATCH"},
+    {kExpressionFailed, "EXPRESSION_FAILED"},
+    {kSignalInvalidPayload, "SIGNAL_INVALID_PAYLOAD"},
     {kRunNotFound, "RUN_NOT_FOUND"},
     {kRunAlreadyExists, "RUN_ALREADY_EXISTS"},
     {kRunScopeMismatch, "RUN_SCOPE_MISMATCH"},
@@ -41,6 +52,14 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kErrorNotOpen, "ERROR_NOT_OPEN"},
     {kChildNotFound, "CHILD_NOT_FOUND"},
     {kChildTerminal, "CHILD_TERMINAL"},
+    {kAdmissionRejected, "ADMISSION_REJECTED"},
+    {kAuthzDenied, "AUTHZ_DENIED"},
+    {kAuthzReasonRequired, "AUTHZ_REASON_REQUIRED"},
+    {kAuthzTenantForbidden, "AUTHZ_TENANT_FORBIDDEN"},
+    {kStepNotTerminal, "STEP_NOT_TERMINAL"},
+    {kArtifactNotFound, "ARTIFACT_NOT_FOUND"},
+    {kSecretUnavailable, "SECRET_UNAVAILABLE"},
+    {kEngineStopped, "ENGINE_STOPPED"},
     {kStoreNotFound, "STORE_NOT_FOUND"},
     {kStoreExists, "STORE_EXISTS"},
     {kStoreLocked, "STORE_LOCKED"},
@@ -71,8 +90,8 @@ std::string_view Name(ErrorCode code) {
 
 ErrorKind KindOf(ErrorCode code) {
   // The enum is grouped by kind; each bound is the last code of its group.
-  if (code <= ErrorCode::kEventTooLarge) return ErrorKind::kInput;
-  if (code <= ErrorCode::kChildTerminal) return ErrorKind::kRejection;
+  if (code <= ErrorCode::kSignalInvalidPayload) return ErrorKind::kInput;
+  if (code <= ErrorCode::kEngineStopped) return ErrorKind::kRejection;
   if (code <= ErrorCode::kStoreIo) return ErrorKind::kStore;
   return ErrorKind::kIndeterminate;
 }
@@ -81,7 +100,12 @@ std::string ToString(const Error& error) {
   std::string text(Name(error.code));
   text.append(": ").append(error.message);
   for (const Fault& fault : error.faults) {
-    text.append("\n  ").append(fault.pointer.empty() ? "(document)" : fault.pointer);
+    text.append("\n  ");
+    if (fault.line > 0) {
+      text.append(std::to_string(fault.line)).append(":").append(std::to_string(fault.column));
+      text.append(" ");
+    }
+    text.append(fault.pointer.empty() ? "(document)" : fault.pointer);
     text.append(": ").append(fault.message);
   }
   return text;

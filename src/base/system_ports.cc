@@ -1,9 +1,11 @@
 #include <sys/random.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/random.h"
 
 namespace everstep {
@@ -36,6 +38,14 @@ class KernelRandom final : public Random {
 Clock& SystemClock() {
   static RealClock clock;
   return clock;
+}
+
+std::chrono::steady_clock::time_point SteadyNow() { return std::chrono::steady_clock::now(); }
+
+std::optional<std::string> EnvironmentVariable(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
 }
 
 Random& SystemRandom() {

@@ -1,0 +1,162 @@
+#include "flow/action_reader.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::string_view kRetryFields[] = {"maxAttempts", "backoff", "initialDelay",
+                                             "maxDelay",    "jitter",  "retryOn"};
+constexpr std::string_view kBackoffs[] = {"none", "linear", "exponential"};
+constexpr std::string_view kSecretFields[] = {"name", "provider", "key", "version"};
+constexpr std::string_view kProviders[] = {"env", "file"};
+
+void ReadJitter(const MapReader& map, double& jitter) {
+  const auto found = map.Find("jitter");
+  if (!found) return;
+  const Node& node = *found->node;
+  double value = -1;
+  if (node.kind == Node::Kind::kBool) {
+    value = node.bool_value() ? 1 : 0;
+  } else if (node.kind == Node::Kind::kInt) {
+    value = static_cast<double>(node.int_value());
+  } else if (node.kind == Node::Kind::kDouble) {
+    value = node.double_value();
+  } else {
+    return FaultKind(*found, "a number from 0 to 1, or true for 1", map.faults());
+  }
+  if (!(value >= 0 && value <= 1)) {
+    return map.faults().Add(*found, "'jitter' is the share of the delay that is random: 0 to 1");
+  }
+  jitter = value;
+}
+
+void ReadDelays(const MapReader& map, RetryPolicy& policy) {
+  const auto initial = map.Find("initialDelay");
+  const auto max = map.Find("maxDelay");
+  if (initial) {
+    policy.initial_delay = ReadDuration(*initial, map.faults()).value_or(policy.initial_delay);
+  } else if (policy.backoff == RetryPolicy::Backoff::kNone) {
+    policy.initial_delay = Milliseconds(0);
+  }
+  if (!max) {
+    policy.max_delay = std::max(policy.max_delay, policy.initial_delay);
+    return;
+  }
+  policy.max_delay = ReadDuration(*max, map.faults()).value_or(policy.max_delay);
+  if (policy.max_delay >= policy.initial_delay) return;
+  if (initial) {
+    map.faults().Add(*max, "'maxDelay' is shorter than 'initialDelay'; make it at least as long");
+  } else {
+    policy.initial_delay = policy.max_delay;
+  }
+}
+
+void ReadRetryPolicy(const Place& place, RetryPolicy& policy, PlanFaults& faults) {
+  const MapReader map(place, kRetryFields, faults);
+  std::int64_t attempts = 1;
+  (void)map.Require("maxAttempts", "how many attempts there are in all, the first included");
+  map.Integer("maxAttempts", 1, kAttemptsMax, attempts);
+  policy.attempts_max = static_cast<std::uint32_t>(attempts);
+  auto backoff = static_cast<std::size_t>(policy.backoff);
+  map.Word("backoff", kBackoffs, backoff);
+  policy.backoff = static_cast<RetryPolicy::Backoff>(backoff);
+  ReadDelays(map, policy);
+  ReadJitter(map, policy.jitter);
+  map.Texts("retryOn", policy.retry_on);
+}
+
+void ReadSecret(const Place& place, std::vector<SecretRef>& secrets, PlanFaults& faults) {
+  const MapReader map(place, kSecretFields, faults);
+  SecretRef secret;
+  std::size_t provider = 0;
+  const auto name = map.Require("name", "how inputs speak of it: {{ secrets.name }}");
+  (void)map.Require("provider", "where the value comes from, env or file");
+  if (map.Text("name", secret.name) && !IsSimpleName(secret.name)) {
+    faults.Add(*name, "the name of a secret has letters, digits and '_', and no digit first");
+  }
+  map.Word("provider", kProviders, provider);
+  secret.provider = kProviders[provider];
+  secret.key = secret.name;
+  map.Name("key", secret.key);
+  map.Name("version", secret.version);
+  for (const SecretRef& other : secrets) {
+    if (name && other.name == secret.name) {
+      faults.Add(*name, "the secret '" + secret.name + "' is named twice; remove one of them");
+      return;
+    }
+  }
+  secrets.push_back(std::move(secret));
+}
+
+void ReadSecrets(const MapReader& map, std::vector<SecretRef>& secrets) {
+  constexpr std::size_t kSecretsMax = 100;
+  const auto found = map.Find("secretRefs");
+  if (!found) return;
+  if (!found->node->is_list()) return FaultKind(*found, "a list", map.faults());
+  const std::size_t count = found->node->children().size();
+  if (count > kSecretsMax) {
+    return map.faults().Add(*found, "more than 100 secrets; a step takes at most that many");
+  }
+  for (std::size_t i = 0; i < count; ++i) ReadSecret(found->Item(i), secrets, map.faults());
+}
+
+void ReadKey(const MapReader& map, std::string_view key, TemplateReader& templates,
+             TemplateRole role, Template& field) {
+  const auto found = map.Find(key);
+  if (!found) return;
+  if (!found->node->is_text()) return FaultKind(*found, "text", map.faults());
+  if (found->node->text().empty()) {
+    return map.faults().Add(*found, "'" + std::string(key) + "' is empty; leave it out for none");
+  }
+  field = templates.Read(*found, role);
+}
+
+}  // namespace
+
+const Template& EmptyMapTemplate() {
+  static const Template kEmpty = [] {
+    auto compiled = Template::Compile(Value::Map(ValueMap{}));
+    EVERSTEP_ASSERT(compiled);
+    return std::move(*compiled);
+  }();
+  return kEmpty;
+}
+
+bool ReadKind(const Place& place, std::string& field, PlanFaults& faults) {
+  if (!place.node->is_text()) {
+    FaultKind(place, "text, the name of a tool", faults);
+    return false;
+  }
+  const std::string_view text = place.node->text();
+  std::string simple(text);
+  std::replace(simple.begin(), simple.end(), '-', '_');
+  std::replace(simple.begin(), simple.end(), '.', '_');
+  if (!IsSimpleName(simple) || text[0] == '-' || text[0] == '.') {
+    faults.Add(place, "the name of a tool has letters, digits, '.', '_' and '-', a letter first");
+    return false;
+  }
+  field = text;
+  return true;
+}
+
+void ReadAction(const MapReader& map, TemplateReader& templates, TemplateRole key_role,
+                Action& action) {
+  map.Duration("timeout", action.timeout);
+  map.Duration("heartbeatTimeout", action.heartbeat_timeout);
+  if (const auto retry = map.Find("retryPolicy")) {
+    ReadRetryPolicy(*retry, action.retry, map.faults());
+  }
+  ReadSecrets(map, action.secrets);
+  map.Name("queue", action.queue);
+  std::int64_t priority = 0;
+  map.Integer("priority", kPriorityMin, kPriorityMax, priority);
+  action.priority = static_cast<std::int32_t>(priority);
+  map.Flag("cancellable", action.cancellable);
+  ReadKey(map, "concurrencyKey", templates, key_role, action.concurrency_key);
+  ReadKey(map, "idempotencyKey", templates, key_role, action.idempotency_key);
+}
+
+}  // namespace everstep

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "flow/value.h"
+
+namespace everstep {
+
+struct ExpressionToken {
+  enum class Kind : std::uint8_t { kEnd, kName, kNumber, kText, kSymbol, kFault };
+  Kind kind = Kind::kEnd;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::string_view text;  // kName and kSymbol: as written
+  Value value;            // kNumber, kText
+  std::string fault;      // kFault: what is wrong at `begin`
+
+  bool IsSymbol(std::string_view symbol) const { return kind == Kind::kSymbol && text == symbol; }
+  bool IsName(std::string_view name) const { return kind == Kind::kName && text == name; }
+};
+
+// Cuts an expression into tokens, one at a time. The text must be UTF-8 and outlive the tokens.
+class ExpressionLexer {
+ public:
+  explicit ExpressionLexer(std::string_view text) : text_(text) {}
+
+  ExpressionToken Next();
+  // What follows a dot: a name, also one that means something elsewhere (`a.in`), or an index
+  // (`a.0.b`, where `0.` would begin a number).
+  ExpressionToken NextMember();
+
+ private:
+  void SkipSpace();
+  ExpressionToken Take(ExpressionToken::Kind kind, std::size_t size);
+  ExpressionToken Number();
+  ExpressionToken Text();
+  // Appends what the escape at `at_` stands for and moves behind it; else says what is wrong.
+  const char* Escape(std::string& out);
+  const char* UnicodeEscape(std::string& out);
+  // The value of the four hexadecimal digits at `at`; above 0xffff: there are none.
+  std::uint32_t FourDigits(std::size_t at) const;
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace everstep

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "flow/expression.h"
+#include "flow/value.h"
+
+namespace everstep {
+
+// What one evaluation has left of its limits. A charge that is refused leaves nothing, so that
+// every later one is refused too; whoever is refused gives up with `OverLimit`.
+class ExpressionMeter {
+ public:
+  explicit ExpressionMeter(const ExpressionLimits& limits)
+      : operations_left_(limits.operations_max), bytes_left_(limits.bytes_max) {}
+
+  [[nodiscard]] bool Operations(std::size_t count) { return Take(count, operations_left_); }
+
+  // Reads that many bytes of text.
+  [[nodiscard]] bool Read(std::size_t bytes) { return Operations(1 + bytes / 64); }
+
+  // Reads all of a value: each item, each text.
+  [[nodiscard]] bool Read(const Value& value);
+
+  // Makes text, which reads as much.
+  [[nodiscard]] bool MakeText(std::size_t bytes) { return Read(bytes) && Take(bytes, bytes_left_); }
+
+  // Makes a list or map of that many items.
+  [[nodiscard]] bool MakeItems(std::size_t count) {
+    return Operations(count) && count <= bytes_left_ / sizeof(Value) + 1 &&
+           Take(count * sizeof(Value), bytes_left_);
+  }
+
+  // Makes the JSON of the value.
+  [[nodiscard]] bool MakeJson(const Value& value);
+
+ private:
+  static bool Take(std::size_t count, std::size_t& left) {
+    const bool enough = count <= left;
+    left = enough ? left - count : 0;
+    return enough;
+  }
+
+  std::size_t operations_left_;
+  std::size_t bytes_left_;
+};
+
+// kExpressionFailed with that message.
+Error ExpressionError(std::string message);
+Error OverLimit();
+// Of a result that does not fit into kResultBytesMax or nests too deep.
+Error TooLarge();
+
+}  // namespace everstep

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <array>
+
+#include "flow/nearest.h"
+#include "flow/plan_draft.h"
+#include "flow/utf8.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::array<std::string_view, 16> kBuiltIn = {
+    "basic-execution",          "signal.pause.native",   "signal.pause.emulated",
+    "cancel.cooperative",       "cancel.forced",         "workflow.child.workflows",
+    "workflow.fan.dynamic",     "workflow.fan.parallel", "query.workflow.state",
+    "query.task.state",         "replay.full",           "replay.task",
+    "workflow.continue.as.new", "signals.rate.limit",    "signals.concurrent",
+    "history.rotation"};
+
+// As capabilities.schema.json names them: the end of the value, in capitals. These do not follow
+// from the value alone.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kEnumNames = {{
+    {"PAUSE_NATIVE", "signal.pause.native"},
+    {"PAUSE_EMULATED", "signal.pause.emulated"},
+    {"CANCEL_COOPERATIVE", "cancel.cooperative"},
+    {"CANCEL_FORCED", "cancel.forced"},
+    {"CHILD_WORKFLOWS", "workflow.child.workflows"},
+    {"FAN_DYNAMIC", "workflow.fan.dynamic"},
+    {"FAN_PARALLEL", "workflow.fan.parallel"},
+    {"WORKFLOW_STATE", "query.workflow.state"},
+    {"TASK_STATE", "query.task.state"},
+    {"REPLAY_FULL", "replay.full"},
+    {"REPLAY_TASK", "replay.task"},
+    {"CONTINUE_AS_NEW", "workflow.continue.as.new"},
+    {"RATE_LIMIT", "signals.rate.limit"},
+    {"CONCURRENT", "signals.concurrent"},
+    {"HISTORY_ROTATION", "history.rotation"},
+}};
+
+constexpr std::array<std::string_view, 8> kTools = {"noop", "echo",  "merge",  "sleep",
+                                                    "http", "shell", "python", "sqlite"};
+
+// SIGNAL_PAUSE_NATIVE for signal.pause.native.
+bool IsCapitalsOf(std::string_view text, std::string_view value) {
+  return std::equal(text.begin(), text.end(), value.begin(), value.end(), [](char t, char v) {
+    return t == (v == '.' || v == '-' ? '_' : AsciiUpper(v));
+  });
+}
+
+bool Offers(const PlanAudience& audience, std::string_view capability) {
+  for (const std::string_view known : kBuiltIn) {
+    if (capability == known || IsCapitalsOf(capability, known)) return true;
+  }
+  for (const auto& [name, value] : kEnumNames) {
+    if (capability == name) return true;
+  }
+  for (const std::string& known : audience.capabilities) {
+    if (capability == known || IsCapitalsOf(capability, known)) return true;
+  }
+  constexpr std::string_view kToolPrefix = "tool.";
+  if (!capability.starts_with(kToolPrefix)) return false;
+  if (audience.kinds.empty()) return true;
+  const std::string_view kind = capability.substr(kToolPrefix.size());
+  return std::find(audience.kinds.begin(), audience.kinds.end(), kind) != audience.kinds.end();
+}
+
+void CheckAdapter(const Plan& plan, const MapReader& metadata) {
+  const auto found = metadata.Find("targetAdapter");
+  if (!found || !found->node->is_text()) return;
+  const std::string& adapter = plan.target_adapter;
+  if (adapter == "any" || adapter == "everstep" || adapter == "mock") return;
+  PlanFaults& faults = metadata.faults();
+  if (adapter != "temporal" && adapter != "conductor") {
+    constexpr std::string_view kKnown[] = {"any", "everstep", "mock", "temporal", "conductor"};
+    return faults.Add(*found, "'targetAdapter' must be any, everstep, mock, temporal or conductor" +
+                                  DidYouMean(adapter, kKnown));
+  }
+  if (plan.fallback_behavior == "reject") {
+    return faults.Add(
+        *found,
+        "the plan is meant for " + adapter + "; use everstep or any, or fallbackBehavior: emulate",
+        ErrorCode::kTargetAdapterMismatch);
+  }
+  const bool emulated = plan.fallback_behavior == "emulate";
+  faults.Warn(*found, emulated ? "CAPABILITY_EMULATED" : "CAPABILITY_DEGRADED",
+              "the plan is meant for " + adapter + " and runs here");
+}
+
+}  // namespace
+
+void CheckCapabilities(const PlanDraft& draft, const MapReader& metadata,
+                       const PlanReading& reading) {
+  const Plan& plan = *draft.plan;
+  CheckAdapter(plan, metadata);
+  const auto found = metadata.Find("requiresCapabilities");
+  if (!found) return;
+  for (std::size_t i = 0; i < found->node->children().size(); ++i) {
+    const Place item = found->Item(i);
+    if (!item.node->is_text() || item.node->text().empty()) continue;
+    const std::string capability(item.node->text());
+    if (Offers(reading.audience, capability)) continue;
+    if (plan.fallback_behavior == "reject") {
+      reading.faults.Add(item,
+                         "the capability '" + capability + "' is not offered here" +
+                             DidYouMean(capability, kBuiltIn) +
+                             "; remove it, or let the plan say fallbackBehavior: degrade",
+                         ErrorCode::kCapabilityNotSupported);
+    } else if (plan.fallback_behavior == "emulate") {
+      reading.faults.Warn(item, "CAPABILITY_EMULATED",
+                          "the capability '" + capability + "' is not offered here");
+    } else {
+      reading.faults.Warn(item, "CAPABILITY_DEGRADED",
+                          "the plan runs without the capability '" + capability + "'");
+    }
+  }
+}
+
+void CheckTool(const Place& kind, const PlanReading& reading) {
+  const std::vector<std::string>& kinds = reading.audience.kinds;
+  const std::string name(kind.node->text());
+  if (kinds.empty() || std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return;
+  std::string message;
+  if (std::find(kTools.begin(), kTools.end(), name) != kTools.end()) {
+    message = "the tool '" + name + "' is not enabled here";
+  } else {
+    const std::vector<std::string_view> known(kinds.begin(), kinds.end());
+    message = "there is no tool '" + name + "'" + DidYouMean(name, known);
+  }
+  reading.faults.Add(kind, std::move(message), ErrorCode::kCapabilityNotSupported);
+}
+
+}  // namespace everstep

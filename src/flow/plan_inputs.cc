@@ -1,0 +1,181 @@
+#include <algorithm>
+
+#include "flow/input_check.h"
+#include "flow/nearest.h"
+#include "flow/pattern.h"
+#include "flow/plan_draft.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::string_view kInputFields[] = {
+    "type",      "description", "required", "default", "enum",     "minimum", "maximum",
+    "minLength", "maxLength",   "pattern",  "items",   "minItems", "maxItems"};
+constexpr std::string_view kItemFields[] = {"type",    "description", "enum",      "minimum",
+                                            "maximum", "minLength",   "maxLength", "pattern",
+                                            "items",   "minItems",    "maxItems"};
+constexpr std::string_view kTypes[] = {"string", "integer", "number", "boolean", "array", "object"};
+
+bool IsInputName(std::string_view text) {
+  std::string simple(text);
+  std::replace(simple.begin(), simple.end(), '-', '_');
+  std::replace(simple.begin(), simple.end(), '.', '_');
+  return IsSimpleName(simple) && text[0] != '-' && text[0] != '.';
+}
+
+void CheckBound(const MapReader& map, std::string_view key) {
+  const auto found = map.Find(key);
+  if (!found) return;
+  const Node::Kind kind = found->node->kind;
+  if (kind != Node::Kind::kInt && kind != Node::Kind::kDouble) {
+    FaultKind(*found, "a number", map.faults());
+  }
+}
+
+// The words of a declaration that also describe the items of a list.
+void CheckWords(const MapReader& map) {
+  std::size_t type = 0;
+  std::int64_t count = 0;
+  std::string text;
+  map.Word("type", kTypes, type);
+  map.Text("description", text);
+  CheckBound(map, "minimum");
+  CheckBound(map, "maximum");
+  for (const std::string_view key : {"minLength", "maxLength", "minItems", "maxItems"}) {
+    map.Integer(key, 0, INT32_MAX, count);
+  }
+  if (const auto allowed = map.Find("enum")) {
+    if (!allowed->node->is_list() || allowed->node->children().empty()) {
+      FaultKind(*allowed, "a list of one value or more", map.faults());
+    }
+  }
+  std::string pattern;
+  if (map.Text("pattern", pattern)) {
+    const auto parsed = Pattern::Parse(pattern);
+    if (!parsed) {
+      map.faults().Add(*map.Find("pattern"), "not a pattern: " + parsed.error().message);
+    }
+  }
+  if (const auto items = map.Find("items"))
+    CheckWords(MapReader(*items, kItemFields, map.faults()));
+}
+
+void CheckDefault(const Place& place, const MapReader& map, const PlanReading& reading) {
+  const auto found = map.Find("default");
+  if (!found) return;
+  Value value = ToValue(*found->node);
+  std::vector<Fault> value_faults;
+  CheckValue(ToValue(*place.node), value, "", value_faults);
+  for (const Fault& fault : value_faults) {
+    const Node& node = NodeAt(*found->node, fault.pointer);
+    reading.faults.AddInText(node, found->Pointer() + fault.pointer, 0,
+                             "the default " + fault.message);
+  }
+}
+
+void ReadInput(PlanDraft& draft, const Place& place, const PlanReading& reading) {
+  PlanFaults& faults = reading.faults;
+  PlanInput& input = draft.plan->inputs.emplace_back();
+  input.name = place.node->key;
+  if (!IsInputName(input.name)) {
+    faults.AddAtKey(place,
+                    "the name of an input has letters, digits, '_', '-' and '.', a letter first");
+  }
+  if (!place.node->is_map()) {
+    return faults.Add(place, "declare the input '" + input.name +
+                                 "' as a map, such as {type: string, default: …}");
+  }
+  const std::size_t before = faults.count();
+  const MapReader map(place, kInputFields, faults);
+  CheckWords(map);
+  map.Flag("required", input.required);
+  if (faults.count() != before) return;
+  map.Text("type", input.type);
+  map.Text("description", input.description);
+  if (const auto allowed = map.Find("enum")) input.allowed = ToValue(*allowed->node).list();
+  if (const auto value = map.Find("default")) {
+    input.default_value = ToValue(*value->node);
+    if (input.required) {
+      faults.Add(*value, "a required input needs no default; remove 'required' or 'default'");
+    }
+  }
+  CheckDefault(place, map, reading);
+  input.schema = ToJson(*place.node);
+}
+
+Error InputError(std::vector<Fault> faults) {
+  return Error{ErrorCode::kInvalidInput, "the inputs do not fit the plan", std::move(faults)};
+}
+
+std::string PointerTo(std::string_view name) {
+  std::string pointer = "/";
+  for (const char c : name) {
+    if (c == '~' || c == '/') {
+      pointer.append(c == '~' ? "~0" : "~1");
+    } else {
+      pointer.push_back(c);
+    }
+  }
+  return pointer;
+}
+
+void FaultUnknown(const Plan& plan, const ValueMap& given, std::vector<Fault>& faults) {
+  constexpr std::size_t kFaultsMax = 100;
+  std::vector<std::string_view> known;
+  for (const PlanInput& input : plan.inputs) known.push_back(input.name);
+  for (const ValueMember& member : given) {
+    if (std::find(known.begin(), known.end(), member.first) != known.end()) continue;
+    if (faults.size() == kFaultsMax) return;
+    faults.push_back(Fault{PointerTo(member.first), "the plan has no input '" + member.first + "'" +
+                                                        DidYouMean(member.first, known)});
+  }
+}
+
+}  // namespace
+
+void ReadPlanInputs(PlanDraft& draft, const Place& place, const PlanReading& reading) {
+  constexpr std::size_t kInputsMax = 1000;
+  if (!place.node->is_map())
+    return FaultKind(place, "a map from names to declarations", reading.faults);
+  if (place.node->children().size() > kInputsMax) {
+    return reading.faults.Add(place, "a plan has at most 1000 inputs; use a list or a map");
+  }
+  for (const Node& input : place.node->children()) {
+    ReadInput(draft, place.Member(input), reading);
+  }
+}
+
+Result<Value> CheckInputs(const Plan& plan, std::string_view given) {
+  Value values = Value::Map(ValueMap{});
+  if (given.find_first_not_of(" \t\r\n") != std::string_view::npos) {
+    auto parsed = ValueFromJson(given);
+    if (!parsed) return InputError({Fault{"", "not JSON: " + parsed.error().message}});
+    values = std::move(*parsed);
+  }
+  if (values.kind() != Value::Kind::kMap) {
+    return InputError({Fault{"", "the inputs must be a JSON object: {\"name\": value}"}});
+  }
+  std::vector<Fault> faults;
+  ValueMap checked;
+  for (const PlanInput& input : plan.inputs) {
+    Value value = values.Get(input.name);
+    const std::string pointer = PointerTo(input.name);
+    if (value.undefined()) {
+      if (input.required) {
+        faults.push_back(
+            Fault{pointer, "the input '" + input.name + "' is missing" +
+                               (input.description.empty() ? "" : ": " + input.description)});
+      }
+      value = input.default_value;
+    } else {
+      const auto declaration = ValueFromJson(input.schema);
+      if (declaration) CheckValue(*declaration, value, pointer, faults);
+    }
+    if (!value.undefined()) checked.emplace_back(input.name, std::move(value));
+  }
+  FaultUnknown(plan, values.members(), faults);
+  if (!faults.empty()) return InputError(std::move(faults));
+  return Value::Map(std::move(checked));
+}
+
+}  // namespace everstep

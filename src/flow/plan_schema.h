@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string_view>
+
+namespace everstep {
+
+// The plan format as JSON Schema 2020-12, for editors and planners: schemas/plan.schema.json. It
+// says what a document alone can say; ReadPlan also checks names, order, expressions and limits.
+std::string_view PlanSchema();
+
+}  // namespace everstep

@@ -1,0 +1,221 @@
+#include <simdjson.h>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "base/json.h"
+#include "flow/unique_keys.h"
+#include "flow/value.h"
+
+namespace everstep {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// Reads the document once, front to back. Each function answers what is wrong, or null.
+class ValueReader {
+ public:
+  // `Node` is a document or a value: simdjson gives both the same accessors.
+  template <typename Node>
+  static const char* Read(Node& node, std::size_t depth, Value& out) {
+    ondemand::json_type type;
+    if (const auto error = node.type().get(type)) return simdjson::error_message(error);
+    switch (type) {
+      case ondemand::json_type::object:
+        return ReadObject(node, depth + 1, out);
+      case ondemand::json_type::array:
+        return ReadArray(node, depth + 1, out);
+      case ondemand::json_type::string:
+        return ReadString(node, out);
+      case ondemand::json_type::number:
+        return ReadNumber(node, out);
+      case ondemand::json_type::boolean:
+        return ReadBool(node, out);
+      case ondemand::json_type::null:
+        return ReadNull(node, out);
+    }
+    return "a value of no known type";
+  }
+
+ private:
+  static constexpr const char* kTooDeep = "nested deeper than 64";
+
+  template <typename Node>
+  static const char* ReadObject(Node& node, std::size_t depth, Value& out) {
+    if (depth > kValueDepthMax) return kTooDeep;
+    ondemand::object object;
+    if (const auto error = node.get_object().get(object)) return simdjson::error_message(error);
+    ValueMap members;
+    for (auto next : object) {
+      ondemand::field field;
+      if (const auto error = std::move(next).get(field)) return simdjson::error_message(error);
+      std::string_view key;
+      if (const auto error = field.unescaped_key().get(key)) return simdjson::error_message(error);
+      members.emplace_back(key, Value());
+      if (const char* fault = Read(field.value(), depth, members.back().second)) return fault;
+    }
+    if (!KeysAreUnique(members)) return "a key is repeated";
+    out = Value::Map(std::move(members));
+    return nullptr;
+  }
+
+  template <typename Node>
+  static const char* ReadArray(Node& node, std::size_t depth, Value& out) {
+    if (depth > kValueDepthMax) return kTooDeep;
+    ondemand::array array;
+    if (const auto error = node.get_array().get(array)) return simdjson::error_message(error);
+    ValueList items;
+    for (auto next : array) {
+      ondemand::value item;
+      if (const auto error = std::move(next).get(item)) return simdjson::error_message(error);
+      if (const char* fault = Read(item, depth, items.emplace_back())) return fault;
+    }
+    out = Value::List(std::move(items));
+    return nullptr;
+  }
+
+  template <typename Node>
+  static const char* ReadString(Node& node, Value& out) {
+    std::string_view text;
+    if (const auto error = node.get_string().get(text)) return simdjson::error_message(error);
+    out = Value::Text(std::string(text));
+    return nullptr;
+  }
+
+  // What 64 bits cannot hold as an integer is a double, as it is to most readers of JSON.
+  template <typename Node>
+  static const char* ReadNumber(Node& node, Value& out) {
+    std::int64_t integer;
+    if (!node.get_int64().get(integer)) {
+      out = Value::Int(integer);
+      return nullptr;
+    }
+    double number;
+    if (const auto error = node.get_double().get(number)) return simdjson::error_message(error);
+    out = Value::Double(number);
+    return nullptr;
+  }
+
+  template <typename Node>
+  static const char* ReadBool(Node& node, Value& out) {
+    bool value;
+    if (const auto error = node.get_bool().get(value)) return simdjson::error_message(error);
+    out = Value::Bool(value);
+    return nullptr;
+  }
+
+  template <typename Node>
+  static const char* ReadNull(Node& node, Value& out) {
+    bool is_null = false;
+    if (node.is_null().get(is_null) || !is_null) {
+      return simdjson::error_message(simdjson::N_ATOM_ERROR);
+    }
+    out = Value::Null();
+    return nullptr;
+  }
+};
+
+Error NotJson(const char* fault) { return {ErrorCode::kInvalidJson, fault, {}}; }
+
+// Large whole numbers with all their digits: the shortest ones that make the same double would be
+// read back as another integer.
+void WriteDouble(double number, JsonWriter& json) {
+  constexpr double kTwoTo53 = 9'007'199'254'740'992.0;
+  constexpr double kTwoTo63 = 9'223'372'036'854'775'808.0;
+  const double size = std::abs(number);
+  if (size >= kTwoTo53 && size < kTwoTo63) return json.Int(static_cast<std::int64_t>(number));
+  json.Double(number);
+}
+
+void Write(const Value& value, JsonWriter& json) {
+  switch (value.kind()) {
+    case Value::Kind::kUndefined:
+    case Value::Kind::kNull:
+      return json.Null();
+    case Value::Kind::kBool:
+      return json.Bool(value.bool_value());
+    case Value::Kind::kInt:
+      return json.Int(value.int_value());
+    case Value::Kind::kDouble:
+      return WriteDouble(value.number(), json);
+    case Value::Kind::kText:
+      return json.String(value.text());
+    case Value::Kind::kList:
+      json.BeginArray();
+      for (const Value& item : value.list()) Write(item, json);
+      return json.EndArray();
+    case Value::Kind::kMap: {
+      json.BeginObject();
+      const auto members = value.shared_members();
+      for (const auto& [key, member] : *members) {
+        json.Key(key);
+        Write(member, json);
+      }
+      return json.EndObject();
+    }
+  }
+}
+
+// Takes what the value needs from `bytes_left`; false when there is not enough.
+bool TakeBytes(const Value& value, std::size_t depth, std::size_t& bytes_left) {
+  const auto take = [&bytes_left](std::size_t bytes) {
+    const bool enough = bytes <= bytes_left;
+    bytes_left -= enough ? bytes : bytes_left;
+    return enough;
+  };
+  if (!take(4)) return false;
+  switch (value.kind()) {
+    case Value::Kind::kText:
+      return take(value.text().size());
+    case Value::Kind::kList:
+      if (depth == kValueDepthMax) return false;
+      for (const Value& item : value.list()) {
+        if (!TakeBytes(item, depth + 1, bytes_left)) return false;
+      }
+      return true;
+    case Value::Kind::kMap: {
+      if (depth == kValueDepthMax) return false;
+      const auto members = value.shared_members();
+      for (const auto& [key, member] : *members) {
+        if (!take(key.size() + 4) || !TakeBytes(member, depth + 1, bytes_left)) return false;
+      }
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+Result<Value> ValueFromJson(std::string_view json) {
+  // simdjson 3.0 takes space behind a lone null for a fault.
+  json = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
+  const simdjson::padded_string padded(json);
+  thread_local ondemand::parser parser;
+  ondemand::document document;
+  if (const auto error = parser.iterate(padded).get(document)) {
+    return NotJson(simdjson::error_message(error));
+  }
+  Value value;
+  if (const char* fault = ValueReader::Read(document, 0, value)) return NotJson(fault);
+  // At the end there is no location to speak of.
+  if (!document.current_location().error()) return NotJson("something follows the value");
+  return value;
+}
+
+void AppendJson(const Value& value, std::string& out) {
+  JsonWriter json(out);
+  Write(value, json);
+}
+
+std::string ToJson(const Value& value) {
+  std::string out;
+  AppendJson(value, out);
+  return out;
+}
+
+bool FitsJson(const Value& value, std::size_t bytes_max) { return TakeBytes(value, 0, bytes_max); }
+
+}  // namespace everstep

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "net/address_policy.h"
+#include "net/http_message.h"
+
+namespace everstep {
+
+// Sends HTTP requests, many at once, on one thread of its own. Certificates are checked; netrc
+// files and proxy variables of the environment are not read. Each address is checked by the policy
+// when it is connected to, for every redirect again. A redirect to another origin loses all headers
+// but the harmless ones, and none leads from https to http. Thread-safe.
+class HttpClient {
+ public:
+  using RequestId = std::uint64_t;
+  using Done = std::function<void(HttpOutcome)>;
+
+  explicit HttpClient(AddressPolicy policy);
+  // Requests that are under way end with kCancelled before it returns.
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // `done` is called once, on the client's thread or the destructor's, and must not block.
+  RequestId Send(HttpRequest request, Done done);
+  // The request ends with kCancelled, unless it has just ended otherwise. Unknown ids are ignored.
+  void Cancel(RequestId id);
+  // Waits for the outcome. Not from inside a `done`.
+  HttpOutcome SendAndWait(HttpRequest request);
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace everstep

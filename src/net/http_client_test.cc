@@ -1,0 +1,273 @@
+#include "net/http_client.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "net/retry_after.h"
+#include "testing/loopback_http_server.h"
+
+namespace everstep {
+namespace {
+
+using Request = LoopbackHttpServer::Request;
+using Response = LoopbackHttpServer::Response;
+constexpr AddressPolicy kLocal{.allow_private = true};
+
+// A door that handlers wait at until the test opens it.
+class Door {
+ public:
+  ~Door() { Open(); }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+  }
+  void WaitFor(int waiting) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_ >= waiting; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  bool open_ = false;
+};
+
+HttpRequest Get(std::string url) {
+  HttpRequest request;
+  request.url = std::move(url);
+  return request;
+}
+
+TEST(HttpClient, SendsMethodHeadersAndBodyAndGivesTheAnswer) {
+  LoopbackHttpServer server([](const Request& request) {
+    EXPECT_EQ(request.method, "PUT");
+    EXPECT_EQ(request.target, "/things?x=1");
+    EXPECT_EQ(request.headers.at("x-mark"), "one");
+    EXPECT_EQ(request.headers.at("x-empty"), "");
+    EXPECT_FALSE(request.headers.contains("content-type"));
+    EXPECT_FALSE(request.headers.contains("expect"));
+    return Response{201, {{"X-Answer", "two"}}, "got " + request.body};
+  });
+  HttpClient client(kLocal);
+  HttpRequest request = Get(server.Url("/things?x=1"));
+  request.method = "PUT";
+  request.headers = {{"X-Mark", "one"}, {"X-Empty", ""}};
+  request.body = std::string(2 << 20, 'b');
+  const HttpOutcome outcome = client.SendAndWait(request);
+  EXPECT_EQ(outcome.failure, HttpFailure::kNone) << outcome.message;
+  EXPECT_EQ(outcome.response.status, 201);
+  EXPECT_EQ(outcome.response.Header("x-answer"), "two");
+  EXPECT_EQ(outcome.response.body.size(), request.body.size() + 4);
+}
+
+TEST(HttpClient, ManyRequestsAreUnderWayAtOnce) {
+  constexpr int kRequests = 100;
+  Door door;
+  LoopbackHttpServer server([&](const Request&) {
+    door.Pass();
+    return Response{};
+  });
+  HttpClient client(kLocal);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int answered = 0;
+  for (int i = 0; i < kRequests; ++i) {
+    client.Send(Get(server.Url("/")), [&](HttpOutcome outcome) {
+      EXPECT_EQ(outcome.response.status, 200) << outcome.message;
+      const std::lock_guard lock(mutex);
+      ++answered;
+      changed.notify_one();
+    });
+  }
+  door.WaitFor(kRequests);
+  door.Open();
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answered == kRequests; });
+  EXPECT_EQ(answered, kRequests);
+}
+
+TEST(HttpClient, AddressesAreCheckedHoweverTheyAreWritten) {
+  std::atomic<int> requests = 0;
+  LoopbackHttpServer server([&](const Request&) {
+    ++requests;
+    return Response{};
+  });
+  HttpClient client(AddressPolicy{});
+  const std::string port = ":" + std::to_string(server.port()) + "/";
+  for (const char* host : {"127.0.0.1", "localhost", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]",
+                           "[::1]", "0.0.0.0", "127.1"}) {
+    const HttpOutcome outcome = client.SendAndWait(Get(std::string("http://") + host + port));
+    EXPECT_EQ(outcome.failure, HttpFailure::kAddressNotAllowed) << host << " " << outcome.message;
+  }
+  EXPECT_EQ(requests, 0);
+}
+
+TEST(HttpClient, RedirectsAreFollowedUpToALimitAndCheckedAgain) {
+  LoopbackHttpServer server([](const Request& request) {
+    if (request.target == "/end") return Response{200, {}, "end"};
+    if (request.target == "/metadata") {
+      return Response{302, {{"Location", "http://169.254.169.254/latest"}}, ""};
+    }
+    if (request.target == "/file") return Response{302, {{"Location", "file:///etc/passwd"}}, ""};
+    if (request.target == "/round") return Response{302, {{"Location", "/round"}}, ""};
+    return Response{302, {{"Location", "/end"}}, ""};
+  });
+  HttpClient client(kLocal);
+  const HttpOutcome followed = client.SendAndWait(Get(server.Url("/start")));
+  EXPECT_EQ(followed.response.body, "end") << followed.message;
+  EXPECT_EQ(followed.response.url, server.Url("/end"));
+  EXPECT_EQ(client.SendAndWait(Get(server.Url("/metadata"))).failure,
+            HttpFailure::kAddressNotAllowed);
+  EXPECT_EQ(client.SendAndWait(Get(server.Url("/file"))).failure, HttpFailure::kRedirect);
+  EXPECT_EQ(client.SendAndWait(Get(server.Url("/round"))).failure, HttpFailure::kRedirect);
+  HttpRequest once = Get(server.Url("/start"));
+  once.redirects_max = 0;
+  EXPECT_EQ(client.SendAndWait(once).response.status, 302);
+}
+
+TEST(HttpClient, ARedirectToAnotherOriginLosesCredentials) {
+  std::promise<Request> seen;
+  LoopbackHttpServer other([&](const Request& request) {
+    seen.set_value(request);
+    return Response{};
+  });
+  LoopbackHttpServer server([&](const Request&) {
+    return Response{303, {{"Location", other.Url("/there")}}, ""};
+  });
+  HttpClient client(kLocal);
+  HttpRequest request = Get(server.Url("/"));
+  request.method = "POST";
+  request.body = "{}";
+  request.headers = {{"Authorization", "Bearer t"},
+                     {"X-Api-Key", "k"},
+                     {"Content-Type", "application/json"},
+                     {"Accept", "text/plain"}};
+  EXPECT_EQ(client.SendAndWait(request).response.status, 200);
+  const Request arrived = seen.get_future().get();
+  EXPECT_EQ(arrived.method, "GET");
+  EXPECT_EQ(arrived.body, "");
+  EXPECT_FALSE(arrived.headers.contains("authorization"));
+  EXPECT_FALSE(arrived.headers.contains("x-api-key"));
+  EXPECT_FALSE(arrived.headers.contains("content-type"));
+  EXPECT_EQ(arrived.headers.at("accept"), "text/plain");
+}
+
+TEST(HttpClient, AnAnswerThatIsTooLargeIsNotTaken) {
+  LoopbackHttpServer server([](const Request& request) {
+    if (request.target == "/headers") {
+      return Response{200,
+                      {{"X-Large", std::string(90'000, 'h')},
+                       {"X-Large", std::string(90'000, 'h')},
+                       {"X-Large", std::string(90'000, 'h')}},
+                      ""};
+    }
+    return Response{200, {}, std::string(1001, 'x')};
+  });
+  HttpClient client(kLocal);
+  HttpRequest request = Get(server.Url("/"));
+  request.response_bytes_max = 1000;
+  EXPECT_EQ(client.SendAndWait(request).failure, HttpFailure::kTooLarge);
+  request.response_bytes_max = 1001;
+  EXPECT_EQ(client.SendAndWait(request).response.body.size(), 1001U);
+  EXPECT_EQ(client.SendAndWait(Get(server.Url("/headers"))).failure, HttpFailure::kTooLarge);
+}
+
+TEST(HttpClient, ARequestThatTakesTooLongTimesOut) {
+  Door door;
+  LoopbackHttpServer server([&](const Request&) {
+    door.Pass();
+    return Response{};
+  });
+  HttpClient client(kLocal);
+  HttpRequest request = Get(server.Url("/"));
+  request.timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(client.SendAndWait(request).failure, HttpFailure::kTimeout);
+  door.Open();
+}
+
+TEST(HttpClient, ACancelledRequestEndsAndSoDoThoseOfAClientThatGoes) {
+  Door door;
+  LoopbackHttpServer server([&](const Request&) {
+    door.Pass();
+    return Response{};
+  });
+  std::promise<HttpOutcome> cancelled;
+  std::promise<HttpOutcome> left;
+  {
+    HttpClient client(kLocal);
+    const auto id = client.Send(Get(server.Url("/")),
+                                [&](HttpOutcome outcome) { cancelled.set_value(outcome); });
+    door.WaitFor(1);
+    client.Cancel(id);
+    client.Cancel(id + 1000);
+    EXPECT_EQ(cancelled.get_future().get().failure, HttpFailure::kCancelled);
+    client.Send(Get(server.Url("/")), [&](HttpOutcome outcome) { left.set_value(outcome); });
+    door.WaitFor(2);
+  }
+  EXPECT_EQ(left.get_future().get().failure, HttpFailure::kCancelled);
+  door.Open();
+}
+
+TEST(HttpClient, TellsTheFailuresApart) {
+  HttpClient client(kLocal);
+  std::uint16_t port = 0;
+  {
+    LoopbackHttpServer gone([](const Request&) { return Response{}; });
+    port = gone.port();
+  }
+  EXPECT_EQ(client.SendAndWait(Get("http://127.0.0.1:" + std::to_string(port))).failure,
+            HttpFailure::kConnect);
+  EXPECT_EQ(client.SendAndWait(Get("http://no-such-host.invalid/")).failure, HttpFailure::kDns);
+  for (const char* url :
+       {"ftp://127.0.0.1/", "file:///etc/passwd", "nonsense", "", "http://a b/"}) {
+    EXPECT_EQ(client.SendAndWait(Get(url)).failure, HttpFailure::kBadRequest) << url;
+  }
+  HttpRequest split = Get("http://127.0.0.1/");
+  split.headers = {{"X-A", "b\r\nX-Injected: c"}};
+  EXPECT_EQ(client.SendAndWait(split).failure, HttpFailure::kBadRequest);
+  HttpRequest method = Get("http://127.0.0.1/");
+  method.method = "GET / HTTP/1.1\r\nX: y";
+  EXPECT_EQ(client.SendAndWait(method).failure, HttpFailure::kBadRequest);
+}
+
+TEST(HttpClient, APlainServerIsNoTlsServer) {
+  LoopbackHttpServer server([](const Request&) { return Response{}; });
+  HttpClient client(kLocal);
+  const std::string url = "https://127.0.0.1:" + std::to_string(server.port()) + "/";
+  EXPECT_EQ(client.SendAndWait(Get(url)).failure, HttpFailure::kTls);
+}
+
+TEST(HttpClient, ProxyVariablesOfTheEnvironmentAreNotUsed) {
+  ASSERT_EQ(::setenv("http_proxy", "http://127.0.0.1:1/", 1), 0);
+  LoopbackHttpServer server([](const Request&) { return Response{}; });
+  HttpClient client(kLocal);
+  EXPECT_EQ(client.SendAndWait(Get(server.Url("/"))).response.status, 200);
+  ::unsetenv("http_proxy");
+}
+
+TEST(RetryAfter, ReadsSecondsAndDates) {
+  using std::chrono::seconds;
+  const Timestamp now = *ParseTimestamp("2015-10-21T07:27:00Z");
+  EXPECT_EQ(RetryAfter("120", now), seconds(120));
+  EXPECT_EQ(RetryAfter("0", now), seconds(0));
+  EXPECT_EQ(RetryAfter("Wed, 21 Oct 2015 07:28:00 GMT", now), seconds(60));
+  EXPECT_EQ(RetryAfter("Wed, 21 Oct 2015 07:00:00 GMT", now), seconds(0));
+  EXPECT_EQ(RetryAfter("", now), std::nullopt);
+  EXPECT_EQ(RetryAfter("soon", now), std::nullopt);
+  EXPECT_EQ(RetryAfter("-5", now), std::nullopt);
+}
+
+}  // namespace
+}  // namespace everstep

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <curl/curl.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/address_policy.h"
+#include "net/http_message.h"
+
+namespace everstep {
+
+// One request on its way through libcurl, hop after hop. One thread.
+class HttpTransfer {
+ public:
+  using Done = std::function<void(HttpOutcome)>;
+
+  HttpTransfer(HttpRequest request, const AddressPolicy& policy, Done done);
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+
+  // Prepares the handle for the next hop. False: the request cannot be sent; `failure` says why.
+  bool Prepare(HttpOutcome& failure);
+  CURL* handle() const { return handle_.get(); }
+
+  // After a hop has ended: true when there is a redirect to follow (then Prepare again), else
+  // `outcome` is how the request ended.
+  bool Hopped(CURLcode code, HttpOutcome& outcome);
+
+  void Report(HttpOutcome outcome) { done_(std::move(outcome)); }
+
+ private:
+  struct FreeHandle {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  struct FreeList {
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+
+  static std::size_t OnBody(char* bytes, std::size_t size, std::size_t count, void* self);
+  static std::size_t OnHeader(char* bytes, std::size_t size, std::size_t count, void* self);
+  static curl_socket_t OnSocket(void* self, curlsocktype purpose, curl_sockaddr* address);
+
+  bool CheckRequest(HttpOutcome& failure) const;
+  bool SetHeaders();
+  void SetMethod();
+  HttpOutcome Failure(CURLcode code) const;
+  bool FollowRedirect(const std::string& target, HttpOutcome& outcome);
+
+  HttpRequest request_;
+  const AddressPolicy policy_;
+  const std::chrono::steady_clock::time_point deadline_;
+  const Done done_;
+  std::unique_ptr<CURL, FreeHandle> handle_;
+  std::unique_ptr<curl_slist, FreeList> header_list_;
+  HttpResponse response_;
+  std::size_t header_bytes_ = 0;
+  bool too_large_ = false;
+  std::string refused_address_;
+  std::uint32_t redirects_ = 0;
+  std::array<char, CURL_ERROR_SIZE> reason_{};
+};
+
+}  // namespace everstep

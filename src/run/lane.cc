@@ -1,0 +1,390 @@
+#include "run/lane.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "run/lane_resident.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kOrdersPerTurn = 1024;
+constexpr std::uint32_t kTriesMax = 5;
+constexpr std::chrono::milliseconds kRetryStoreAfter{200};
+
+template <typename... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <typename... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
+}  // namespace
+
+Lane::Lane(World world, Options options) : world_(world), options_(options) {}
+
+Lane::~Lane() = default;
+
+void Lane::Post(LaneOrder order) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(order));
+    wake = sleeping_;
+  }
+  if (wake) woken_.notify_one();
+}
+
+std::size_t Lane::Backlog() {
+  const std::lock_guard lock(mutex_);
+  return posted_.size();
+}
+
+void Lane::Finished(const TaskId& task, TaskOutcome outcome) {
+  world_.counters.tasks_under_way.fetch_sub(1);
+  Post({task.run_id, ReportOrder{task, std::move(outcome)}});
+}
+
+void Lane::Heartbeat(const TaskId& task) { Post({task.run_id, HeartbeatOrder{task}}); }
+
+void Lane::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_one();
+}
+
+bool Lane::Wait(Timestamp deadline) {
+  std::unique_lock lock(mutex_);
+  sleeping_ = true;
+  const auto ready = [this] { return stop_ || !posted_.empty(); };
+  if (deadline == Timestamp{}) {
+    woken_.wait(lock, ready);
+  } else {
+    const auto left = deadline - world_.clock.Now();
+    if (left > left.zero()) woken_.wait_for(lock, left, ready);
+  }
+  sleeping_ = false;
+  return !stop_;
+}
+
+Timestamp Lane::NextDeadline() const {
+  Timestamp next{};
+  if (!own_.empty() || !done_.empty()) return world_.clock.Now();
+  if (!deadlines_.empty()) next = deadlines_.begin()->first;
+  if (!again_.empty() && (next == Timestamp{} || again_.begin()->first < next)) {
+    next = again_.begin()->first;
+  }
+  return next;
+}
+
+// ---- a turn
+
+std::vector<LaneOrder> Lane::TakeOrders() {
+  std::vector<LaneOrder> orders = std::move(own_);
+  own_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    if (posted_.size() <= kOrdersPerTurn) {
+      if (orders.empty()) {
+        orders.swap(posted_);
+      } else {
+        std::ranges::move(posted_, std::back_inserter(orders));
+        posted_.clear();
+      }
+    } else {
+      const auto end = posted_.begin() + kOrdersPerTurn;
+      std::move(posted_.begin(), end, std::back_inserter(orders));
+      posted_.erase(posted_.begin(), end);
+    }
+  }
+  now_ = world_.clock.Now();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
+    const RunId run_id = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    const auto resident = residents_.find(run_id);
+    if (resident != residents_.end()) resident->second->deadline = {};
+    orders.push_back({run_id, TickOrder{}});
+  }
+  while (!again_.empty() && again_.begin()->first <= now_) {
+    orders.push_back(std::move(again_.begin()->second));
+    again_.erase(again_.begin());
+  }
+  return orders;
+}
+
+bool Lane::Turn() {
+  std::vector<LaneOrder> orders = TakeOrders();
+  if (orders.empty() && done_.empty()) return false;
+  HandleDone();
+  for (LaneOrder& order : orders) Handle(std::move(order));
+  Commit();
+  return true;
+}
+
+// Should the write fail, they are computed again: the run then recovers.
+void Lane::HandleDone() {
+  std::vector<ReportOrder> done = std::move(done_);
+  done_.clear();
+  for (const ReportOrder& report : done) {
+    const auto found = residents_.find(report.task.run_id);
+    if (found == residents_.end() || store_stopped_) continue;
+    Resident& resident = *found->second;
+    resident.has_done = true;
+    world_.counters.steps_ended.fetch_add(1);
+    resident.run->Report(TurnOf(resident), report.task, report.outcome);
+  }
+}
+
+void Lane::Handle(LaneOrder order) {
+  if (store_stopped_) {
+    return Refuse(order, {ErrorCode::kStoreStopped, "the store has to be opened again", {}});
+  }
+  if (std::holds_alternative<StartOrder>(order.what)) return Start(order);
+  auto found = Find(order.run_id);
+  if (!found) return Refuse(order, found.error());
+  Resident& resident = **found;
+  if (auto* look = std::get_if<LookOrder>(&order.what)) {
+    // A look waits for what it sees.
+    if (resident.touched) {
+      resident.answers.push_back([look = std::move(look->look), &resident](const Error* error) {
+        if (error != nullptr) return look(*error);
+        look(resident.run.get());
+      });
+    } else {
+      look->look(resident.run.get());
+      Retire(resident);
+    }
+    return;
+  }
+  resident.orders.push_back(std::move(order));
+  Decide(resident, resident.orders.back());
+}
+
+PlanRun::Turn& Lane::TurnOf(Resident& resident) {
+  if (!resident.touched) {
+    resident.touched = true;
+    touched_.push_back(&resident);
+    resident.turn.emplace(PlanRun::Turn{now_, world_.random, resident, may_start_.load()});
+  }
+  return *resident.turn;
+}
+
+void Lane::Decide(Resident& resident, LaneOrder& order) {
+  PlanRun& run = *resident.run;
+  PlanRun::Turn& turn = TurnOf(resident);
+  std::visit(
+      Overloaded{
+          [&](AdmitOrder& what) { Admit(resident, what); },
+          [&](ApproveOrder& what) { Approve(resident, what); },
+          [&](ReportOrder& what) {
+            world_.counters.steps_ended.fetch_add(1);
+            run.Report(turn, what.task, what.outcome);
+          },
+          [&](HeartbeatOrder& what) { run.Heartbeat(turn, what.task); },
+          [&](WaitOrder& what) { run.WaitDue(turn, what.wait_id); },
+          [&](HookOrder& what) { Deliver(resident, what); },
+          [&](SignalCall& what) { Signal(resident, what); },
+          [&](ChildEndOrder& what) { run.ChildEnded(turn, what.end); },
+          [&](SlotOrder& what) { run.SlotGranted(turn, what.key); },
+          [&](TokenOrder& what) { run.TokenTaken(turn, what.hook_id); },
+          [&](RecoverOrder& what) {
+            if (what.restored) world_.host.Restored(run);
+            run.Recover(turn);
+          },
+          [&](TickOrder&) { run.Tick(turn); },
+          [](StartOrder&) { EVERSTEP_ASSERT(false && "handled before a run is looked for"); },
+          [](LookOrder&) { EVERSTEP_ASSERT(false && "handled before deciding"); },
+      },
+      order.what);
+}
+
+// The order cannot be carried out; whoever waits is told.
+void Lane::Refuse(LaneOrder& order, const Error& error) {
+  std::visit(Overloaded{
+                 [&](StartOrder& what) {
+                   if (what.answer) what.answer(error);
+                 },
+                 [&](ApproveOrder& what) {
+                   if (what.answer) what.answer(error);
+                 },
+                 [&](HookOrder& what) {
+                   if (what.answer) what.answer(error);
+                 },
+                 [&](SignalCall& what) {
+                   if (what.answer) what.answer(error);
+                 },
+                 [&](LookOrder& what) { what.look(error); },
+                 [&](AdmitOrder& what) { world_.host.NotStarted(order.run_id, what.epoch, true); },
+                 [](auto&) {},
+             },
+             order.what);
+}
+
+void Lane::Measure(Timestamp before, std::size_t events) {
+  const auto took = std::max<std::int64_t>(0, (world_.clock.Now() - before).count());
+  const auto us = static_cast<std::uint64_t>(took);
+  LaneCounters& counters = world_.counters;
+  counters.writes.fetch_add(1);
+  counters.write_us_sum.fetch_add(us);
+  std::uint64_t max = counters.write_us_max.load();
+  while (us > max && !counters.write_us_max.compare_exchange_weak(max, us)) {
+  }
+  slow_store_ = std::chrono::microseconds(took) > options_.budget.latency;
+  if (!slow_store_) return;
+  counters.write_timeouts.fetch_add(1);
+  world_.host.Raise({"STATE_STORE_WRITE_SLOW",
+                     "P2",
+                     {},
+                     "a write of " + std::to_string(events) + " events took " +
+                         std::to_string(us / 1000) + " ms; the budget is " +
+                         std::to_string(options_.budget.latency.count()) + " ms"});
+}
+
+void Lane::Commit() {
+  std::vector<AppendOrder> orders;
+  std::vector<Resident*> writing;
+  std::vector<Resident*> touched;
+  std::vector<const Resident*> discarded;
+  touched.swap(touched_);
+  std::size_t events = 0;
+  for (Resident* resident : touched) {
+    auto& writes = resident->turn->writes;
+    if (writes.empty()) continue;
+    events += writes.size();
+    orders.push_back({resident->run->run_id(), std::move(writes)});
+    writing.push_back(resident);
+  }
+  if (!orders.empty()) {
+    const Timestamp before = world_.clock.Now();
+    auto submission = world_.authority.Submit(orders, {});
+    if (slow_store_ && options_.budget.fail_open_step_started) {
+      for (Resident* resident : writing) {
+        world_.counters.buffered_events.fetch_add(resident->turn->effects.dispatch.size());
+        Dispatch(std::move(resident->turn->effects.dispatch));
+        resident->turn->effects.dispatch.clear();
+      }
+    }
+    const auto placed = world_.authority.Await(std::move(submission));
+    Measure(before, events);
+    for (std::size_t i = 0; i < writing.size(); ++i) {
+      if (!Settle(*writing[i], placed[i])) discarded.push_back(writing[i]);
+    }
+  }
+  for (Resident* resident : touched) {
+    if (std::ranges::find(discarded, resident) == discarded.end()) Release(*resident);
+  }
+}
+
+// The outcome of a run's write: as decided, or void, and then the resident is gone.
+bool Lane::Settle(Resident& resident, const Result<Placed>& placed) {
+  if (!placed) {
+    Discard(resident, placed.error());
+    return false;
+  }
+  const bool as_decided = !placed->duplicate && placed->seq == Next(resident.durable);
+  if (!as_decided) {
+    Discard(resident, {ErrorCode::kInvalidTransition,
+                       "somebody else wrote to run " + resident.run->run_id().value(),
+                       {}});
+    return false;
+  }
+  resident.durable = resident.run->progress().last_seq;
+  return true;
+}
+
+// What was decided did not become durable: the run is folded again when the next order comes.
+void Lane::Discard(Resident& resident, const Error& error) {
+  const RunId run_id = resident.run->run_id();
+  std::vector<LaneOrder> orders = std::move(resident.orders);
+  if (resident.has_done) orders.push_back({run_id, RecoverOrder{}});
+  world_.slots.Forget(run_id);
+  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
+  residents_.erase(run_id);
+  world_.counters.runs_in_memory.fetch_sub(1);
+  if (error.code == ErrorCode::kIndeterminate || error.code == ErrorCode::kStoreStopped) {
+    store_stopped_ = true;
+  }
+  const bool full = error.code == ErrorCode::kStoreFull;
+  for (LaneOrder& order : orders) {
+    if (std::holds_alternative<StartOrder>(order.what)) world_.host.NotStarted(run_id, 0, true);
+    const bool asked = std::holds_alternative<StartOrder>(order.what) ||
+                       std::holds_alternative<SignalCall>(order.what) ||
+                       std::holds_alternative<HookOrder>(order.what) ||
+                       std::holds_alternative<ApproveOrder>(order.what);
+    if (store_stopped_ || (asked && full) || (!full && ++order.tries > kTriesMax)) {
+      Refuse(order, error);
+    } else if (full) {
+      again_.emplace(now_ + kRetryStoreAfter, std::move(order));
+    } else {
+      own_.push_back(std::move(order));
+    }
+  }
+}
+
+void Lane::Release(Resident& resident) {
+  PlanRun& run = *resident.run;
+  Effects effects = std::move(resident.turn->effects);
+  auto answers = std::move(resident.answers);
+  resident.answers.clear();
+  resident.orders.clear();
+  resident.has_done = false;
+  resident.turn.reset();
+  resident.touched = false;
+  const RunId run_id = run.run_id();
+
+  for (const UnitKey& key : effects.freed_slots) world_.slots.Release(run_id, key);
+  for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
+  Dispatch(std::move(effects.dispatch));
+  for (const auto& [due_at, wait_id] : effects.armed) world_.host.Armed(due_at, run_id, wait_id);
+  for (const ChildOrder& child : effects.children) world_.host.StartChild(child);
+  for (const RunId& child : effects.cancel_children)
+    world_.host.CancelChild(child, run.scope().tenant_id);
+  for (const Alert& alert : effects.alerts) world_.host.Raise(alert);
+  if (effects.start_due) world_.host.StartDue();
+  for (const auto& answer : answers) answer(nullptr);
+  if (IsTerminal(run.status())) {
+    world_.counters.runs_ended.fetch_add(1);
+    world_.host.Ended(run);
+  } else if (run.more()) {
+    own_.push_back({run_id, RecoverOrder{}});
+  }
+  for (const auto& [token, hook_id] : effects.reserved) CheckToken(run, token, hook_id);
+  Reindex(resident);
+  Retire(resident);
+}
+
+void Lane::Dispatch(std::vector<Task> tasks) {
+  for (Task& task : tasks) {
+    world_.counters.steps_started.fetch_add(1);
+    if (task.id.engine_attempt > 1) world_.counters.steps_redelivered.fetch_add(1);
+    if (world_.tools.Immediate(task.kind)) {
+      TaskOutcome outcome = world_.tools.RunNow(task);
+      done_.push_back({std::move(task.id), std::move(outcome)});
+    } else {
+      world_.counters.tasks_under_way.fetch_add(1);
+      world_.tools.Start(std::move(task), *this);
+    }
+  }
+}
+
+void Lane::Reindex(Resident& resident) {
+  const Timestamp next = resident.run->NextDeadline();
+  if (next == resident.deadline) return;
+  const RunId& run_id = resident.run->run_id();
+  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
+  if (next != Timestamp{}) deadlines_.insert({next, run_id});
+  resident.deadline = next;
+}
+
+// A run that has nothing under way leaves memory.
+void Lane::Retire(Resident& resident) {
+  if (resident.touched || !resident.run->Parked()) return;
+  const RunId run_id = resident.run->run_id();
+  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
+  residents_.erase(run_id);
+  world_.counters.runs_in_memory.fetch_sub(1);
+}
+
+}  // namespace everstep

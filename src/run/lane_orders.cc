@@ -1,0 +1,275 @@
+// How a lane carries out the orders that have an answer, and how it brings runs into memory.
+
+#include <utility>
+
+#include "base/json.h"
+#include "event/identifier.h"
+#include "run/lane_resident.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kEventsPerRead = 1000;
+constexpr std::size_t kDeliveryBytesMax = 1 << 20;
+
+StartedRun AnswerOf(const PlanRun& run, const LaneHost::Admitted& admitted) {
+  StartedRun started;
+  started.run_id = run.run_id().value();
+  started.status = Name(run.status());
+  started.queue_position = admitted.position;
+  if (admitted.start_at != Timestamp{}) started.start_at = admitted.start_at;
+  return started;
+}
+
+SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decided& decided) {
+  return {signal_id, decided.decision, decided.code, decided.reason, true, {}, decided.seq.value()};
+}
+
+}  // namespace
+
+// ---- runs in memory
+
+Result<Lane::Resident*> Lane::Find(const RunId& run_id) {
+  const auto known = residents_.find(run_id);
+  if (known != residents_.end()) return known->second.get();
+  return Load(run_id);
+}
+
+Lane::Resident& Lane::Adopt(std::unique_ptr<PlanRun> run) {
+  const RunId run_id = run->run_id();
+  auto resident = std::make_unique<Resident>(*this, std::move(run));
+  resident->durable = resident->run->progress().last_seq;
+  world_.counters.runs_in_memory.fetch_add(1);
+  return *residents_.emplace(run_id, std::move(resident)).first->second;
+}
+
+Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
+  const auto reader = world_.store.Read();
+  auto stored = reader->FindRun(run_id);
+  if (!stored) return std::move(stored).error();
+  if (!*stored) {
+    return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
+  }
+  if (!(*stored)->quarantine.empty()) {
+    return Error{ErrorCode::kRunQuarantined,
+                 "run " + run_id.value() + " is quarantined: " + (*stored)->quarantine,
+                 {}};
+  }
+  std::unique_ptr<PlanRun> run;
+  EventQuery query{.limit = kEventsPerRead};
+  while (query.after < (*stored)->state.last_seq) {
+    auto events = reader->ReadEvents(**stored, query);
+    if (!events) return std::move(events).error();
+    if (events->empty()) break;
+    if (!run) {
+      const auto raw = RawMember(events->front().payload, "planSha256");
+      const auto sha256 =
+          raw && raw->size() > 2 ? DigestFromHex(raw->substr(1, raw->size() - 2)) : std::nullopt;
+      if (!sha256) {
+        return Error{
+            ErrorCode::kPlanUnavailable,
+            "run " + run_id.value() + " is not one of a plan: its log is written by others",
+            {}};
+      }
+      auto plan = world_.plans.Find(*sha256);
+      if (!plan) return std::move(plan).error();
+      run = std::make_unique<PlanRun>(run_id, std::move(*plan), world_.tools, options_.run);
+      run->SetScope((*stored)->state.scope);
+    }
+    for (const Event& event : *events) run->Apply(event);
+    query.after = events->back().seq;
+  }
+  if (!run) return Error{ErrorCode::kStoreCorrupt, "run " + run_id.value() + " has no events", {}};
+  return &Adopt(std::move(run));
+}
+
+// ---- starting
+
+void Lane::Start(LaneOrder& order) {
+  auto& what = std::get<StartOrder>(order.what);
+  auto existing = Find(order.run_id);
+  if (existing && !((*existing)->run->scope() == what.origin.scope)) {
+    Refuse(order, {ErrorCode::kRunAlreadyExists,
+                   "there is a run " + order.run_id.value() + " of another plan or owner",
+                   {}});
+    return Retire(**existing);
+  }
+  if (existing) {
+    StartedRun started = AnswerOf(*(*existing)->run, {});
+    started.existing = true;
+    if ((*existing)->touched) {
+      (*existing)->answers.push_back([answer = what.answer, started](const Error* error) {
+        if (!answer) return;
+        error != nullptr ? answer(*error) : answer(started);
+      });
+      return;
+    }
+    if (what.answer) what.answer(std::move(started));
+    return Retire(**existing);
+  }
+  if (existing.error().code != ErrorCode::kRunNotFound) return Refuse(order, existing.error());
+  const bool approval = what.plan->requires_approval;
+  const bool child = !what.origin.parent.value().empty();
+  LaneHost::Admitted admitted;
+  admitted.start = child && !approval;
+  if (!approval && !child) {
+    admitted = world_.host.Admit(order.run_id, what.origin, false);
+    what.origin.start_at = admitted.start_at;
+  }
+  if (admitted.rejected) return Refuse(order, *admitted.rejected);
+  what.origin.queue_position = admitted.position;
+
+  Resident& resident =
+      Adopt(std::make_unique<PlanRun>(order.run_id, what.plan, world_.tools, options_.run));
+  resident.orders.push_back(std::move(order));
+  auto& kept = std::get<StartOrder>(resident.orders.back().what);
+  PlanRun::Turn& turn = TurnOf(resident);
+  resident.run->Queue(turn, kept.origin);
+  if (kept.signal) resident.run->RecordSignal(turn, kept.signal->order, true);
+  if (admitted.start) Begin(resident, admitted.epoch);
+  if (!kept.answer) return;
+  resident.answers.push_back([answer = kept.answer, admitted, &resident](const Error* error) {
+    if (error != nullptr) return answer(*error);
+    answer(AnswerOf(*resident.run, admitted));
+  });
+}
+
+void Lane::Begin(Resident& resident, std::uint64_t epoch) {
+  resident.run->Begin(TurnOf(resident));
+  world_.counters.runs_started.fetch_add(1);
+  if (epoch == 0) return;
+  resident.answers.push_back([this, run_id = resident.run->run_id(), epoch](const Error* error) {
+    if (error == nullptr) world_.host.Started(run_id, epoch);
+  });
+}
+
+void Lane::Admit(Resident& resident, const AdmitOrder& order) {
+  const RunStatus status = resident.run->status();
+  const bool waits = status == RunStatus::kPending || status == RunStatus::kApproved;
+  if (waits && resident.run->progress().ending == PlanProgress::Ending::kNone) {
+    return Begin(resident, order.epoch);
+  }
+  // It was started or ended before; the lease only has to be settled.
+  resident.answers.push_back(
+      [this, run_id = resident.run->run_id(), epoch = order.epoch, status](const Error* error) {
+        if (error != nullptr) return;
+        if (IsTerminal(status)) return world_.host.NotStarted(run_id, epoch, true);
+        world_.host.Started(run_id, epoch);
+      });
+}
+
+void Lane::Approve(Resident& resident, ApproveOrder& order) {
+  PlanRun& run = *resident.run;
+  PlanRun::Turn& turn = TurnOf(resident);
+  if (run.status() != RunStatus::kPending || !run.progress().plan->requires_approval) {
+    resident.answers.push_back([answer = order.answer, status = run.status()](const Error*) {
+      answer(Error{ErrorCode::kInvalidTransition,
+                   "the run is " + std::string(Name(status)) + " and does not wait for approval",
+                   {}});
+    });
+    return;
+  }
+  run.Approve(turn, order.actor, order.reason);
+  LaneHost::Admitted admitted;
+  admitted.start = !run.progress().origin.parent.value().empty();
+  if (!admitted.start) {
+    RunOrigin origin = run.progress().origin;
+    origin.scope = run.scope();
+    admitted = world_.host.Admit(run.run_id(), origin, true);
+  }
+  if (admitted.start) Begin(resident, admitted.epoch);
+  resident.answers.push_back([answer = order.answer](const Error* error) {
+    answer(error == nullptr ? Ok() : Status(*error));
+  });
+}
+
+// ---- hooks and signals
+
+void Lane::Deliver(Resident& resident, HookOrder& order) {
+  const HookDelivery& delivery = order.delivery;
+  const bool named = delivery.delivery_id.empty() || IsIdentifier(delivery.delivery_id);
+  if (!named || delivery.payload.size() > kDeliveryBytesMax) {
+    resident.answers.push_back([answer = order.answer, named](const Error*) {
+      if (!answer) return;
+      answer(Error{ErrorCode::kInvalidArgument,
+                   named
+                       ? "the payload has more than " + std::to_string(kDeliveryBytesMax) + " bytes"
+                       : "the delivery id must be letters, digits and . _ : - (at most 128)",
+                   {}});
+    });
+    (void)TurnOf(resident);
+    return;
+  }
+  const bool taken =
+      resident.run->HookReceived(TurnOf(resident), order.delivery.token, order.delivery);
+  resident.answers.push_back(
+      [answer = order.answer, taken, run_id = resident.run->run_id()](const Error* error) {
+        if (!answer) return;
+        if (error != nullptr) return answer(*error);
+        if (taken) return answer(run_id.value());
+        answer(Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}});
+      });
+}
+
+void Lane::Signal(Resident& resident, SignalCall& call) {
+  PlanRun& run = *resident.run;
+  PlanRun::Turn& turn = TurnOf(resident);
+  const auto answer_with = [&](Result<SignalDecision> decision) {
+    resident.answers.push_back(
+        [answer = call.answer, decision = std::move(decision)](const Error* error) {
+          if (!answer) return;
+          if (error != nullptr) return answer(*error);
+          answer(decision);
+        });
+  };
+  const SignalOrder& order = call.verdict.order;
+  if (run.scope().tenant_id != call.request.tenant_id) {
+    // As if there were no such run: other tenants learn nothing.
+    return answer_with(
+        Error{ErrorCode::kRunNotFound, "there is no run " + run.run_id().value(), {}});
+  }
+  const auto& decided = run.progress().signals;
+  if (const auto known = decided.find(order.signal_id); known != decided.end()) {
+    if (known->second.body == SignalBody(order.type, order.payload)) {
+      return answer_with(RepeatOf(order.signal_id, known->second));
+    }
+    return answer_with(
+        Error{ErrorCode::kSignalDuplicate,
+              "signal " + order.signal_id + " was decided before with another content",
+              {}});
+  }
+  const bool terminal = IsTerminal(run.status());
+  SignalDecision decision{
+      order.signal_id, call.verdict.decision, call.verdict.code, call.verdict.reason, false, {}, 0};
+  if (call.verdict.allowed) {
+    const auto refusal = run.Signal(turn, order);
+    if (refusal) {
+      if (terminal) return answer_with(Error{refusal->code, refusal->message, {}});
+      SignalOrder rejected = order;
+      rejected.record = RejectedRecord(call.request, order, *refusal, now_, world_.random);
+      run.RecordSignal(turn, rejected, false);
+      decision.decision = "REJECTED";
+      decision.code = Name(refusal->code);
+      decision.reason = refusal->message;
+    } else if (call.verdict.destructive) {
+      turn.effects.alerts.push_back(
+          {"DESTRUCTIVE_SIGNAL", "P1", run.run_id().value(), order.type + ": " + order.reason});
+    }
+  } else if (terminal) {
+    return answer_with(
+        Error{ErrorCode::kRunTerminal, "the run is " + std::string(Name(run.status())), {}});
+  } else {
+    run.RecordSignal(turn, order, false);
+  }
+  const auto recorded = run.progress().signals.find(order.signal_id);
+  if (recorded != run.progress().signals.end()) decision.run_seq = recorded->second.seq.value();
+  answer_with(std::move(decision));
+}
+
+void Lane::CheckToken(const PlanRun& run, const std::string& token, const std::string& hook_id) {
+  const auto holder = world_.store.Read()->FindHook(run.scope().tenant_id, token);
+  const bool ours = holder && *holder && **holder == HookHolder{run.run_id(), hook_id};
+  if (!ours) own_.push_back({run.run_id(), TokenOrder{hook_id}});
+}
+
+}  // namespace everstep

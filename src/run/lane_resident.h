@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "run/lane.h"
+
+namespace everstep {
+
+// A run in memory, with what this turn has decided for it.
+struct Lane::Resident final : StartGate {
+  Resident(Lane& owner, std::unique_ptr<PlanRun> plan_run)
+      : lane(owner), run(std::move(plan_run)) {}
+
+  bool MayStart(const UnitKey& key, const Action& action,
+                const std::string& concurrency_key) override {
+    return lane.world_.slots.Request(
+        run->run_id(), key,
+        {run->scope().tenant_id, action.queue.empty() ? action.kind : action.queue, concurrency_key,
+         action.priority},
+        lane.now_);
+  }
+
+  Lane& lane;
+  std::unique_ptr<PlanRun> run;
+  EventSeq durable;  // of the last event known to be
+  // Of this turn:
+  bool touched = false;
+  std::optional<PlanRun::Turn> turn;
+  std::vector<LaneOrder> orders;  // to be decided again if the write fails
+  bool has_done = false;          // immediate tools reported
+  std::vector<std::function<void(const Error*)>> answers;
+  // Of the index:
+  Timestamp deadline{};
+};
+
+}  // namespace everstep

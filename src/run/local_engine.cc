@@ -1,0 +1,444 @@
+#include "run/local_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kBacklogMax = 4096;  // orders a lane has waiting before the clock holds back
+constexpr std::size_t kTimersPerPoll = 1024;
+constexpr std::chrono::milliseconds kHoldBack{5};
+constexpr std::chrono::seconds kLeaseTtl{60};
+
+std::size_t LaneCount(const EngineOptions& options) {
+  if (options.lanes > 0) return options.lanes;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+}
+
+Lane::Options LaneOptions(const EngineOptions& options) {
+  return {{options.cancel_grace, options.drain_timeout, options.engine_attempts_max},
+          options.write_budget};
+}
+
+std::optional<SystemTime> TimeOf(std::optional<Timestamp> time) { return time; }
+
+}  // namespace
+
+LocalEngine::LocalEngine(Parts parts, EngineOptions options)
+    : options_(std::move(options)),
+      clock_(parts.clock),
+      random_(parts.random),
+      threads_(parts.threads),
+      log_(std::move(parts.log)),
+      library_(log_->store(), log_->committer(), {parts.tools->Kinds(), {}}),
+      timers_(log_->store()),
+      slots_(options_.admission.ageing,
+             [this](const RunId& run_id, const UnitKey& key) {
+               Post(run_id, {run_id, SlotOrder{key}});
+             }),
+      admission_(options_.admission),
+      fetcher_(std::move(parts.plans)),
+      tools_(std::move(parts.tools)) {
+  for (const std::string& kind : tools_->Kinds()) {
+    if (const std::uint32_t slots = tools_->Slots(kind)) slots_.SetCapacity(kind, slots);
+  }
+  const std::size_t count = threads_ ? LaneCount(options_) : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    lanes_.push_back(
+        std::make_unique<Lane>(Lane::World{log_->store(), log_->authority(), clock_, random_,
+                                           library_, slots_, *tools_, *this, counters_},
+                               LaneOptions(options_)));
+    if (options_.passive) lanes_.back()->AllowStarts(false);
+  }
+  if (!threads_) {
+    if (!options_.passive) (void)Recover();
+    recovered_ = true;
+    return;
+  }
+  for (auto& lane : lanes_) {
+    lane_threads_.emplace_back([this, &lane] { RunLane(*lane); });
+  }
+  recovered_ = options_.passive;
+  if (!options_.passive) clock_thread_ = std::thread([this] { WatchClock(); });
+}
+
+LocalEngine::~LocalEngine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  ended_.notify_all();
+  clock_wake_.notify_all();
+  if (clock_thread_.joinable()) clock_thread_.join();
+  for (auto& lane : lanes_) lane->Stop();
+  for (std::thread& thread : lane_threads_) thread.join();
+  tools_.reset();
+}
+
+Lane& LocalEngine::LaneOf(const RunId& run_id) {
+  return *lanes_[std::hash<RunId>{}(run_id) / AppendAuthority::kShards % lanes_.size()];
+}
+
+void LocalEngine::Post(RunId run_id, LaneOrder order) { LaneOf(run_id).Post(std::move(order)); }
+
+bool LocalEngine::stopped() const {
+  return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->stopped(); });
+}
+
+// ---- threads
+
+void LocalEngine::RunLane(Lane& lane) {
+  while (true) {
+    while (lane.Turn()) {
+    }
+    if (!lane.Wait(lane.NextDeadline())) return;
+  }
+}
+
+void LocalEngine::WatchClock() {
+  const Status recovered = Recover();
+  if (!recovered) Raise({"RECOVERY_FAILED", "P1", {}, ToString(recovered.error())});
+  {
+    const std::lock_guard lock(mutex_);
+    recovered_ = true;
+  }
+  ended_.notify_all();
+  while (true) {
+    Timestamp next = PollClock();
+    std::unique_lock lock(mutex_);
+    if (stop_) return;
+    const auto woken = [this] { return stop_ || look_again_; };
+    const auto left = next == Timestamp{} ? std::chrono::microseconds(std::chrono::hours(1))
+                                          : next - clock_.Now();
+    if (left > left.zero()) {
+      clock_wake_.wait_for(lock, std::min(left, std::chrono::microseconds(std::chrono::hours(1))),
+                           woken);
+    }
+    look_again_ = false;
+    if (stop_) return;
+  }
+}
+
+void LocalEngine::WakeClock() {
+  {
+    const std::lock_guard lock(mutex_);
+    look_again_ = true;
+  }
+  clock_wake_.notify_one();
+}
+
+// Tells what is due; answers when to look again, unset for never.
+Timestamp LocalEngine::PollClock() {
+  const Timestamp now = clock_.Now();
+  for (const auto& lane : lanes_) {
+    if (lane->Backlog() > kBacklogMax) return now + kHoldBack;
+  }
+  const auto next =
+      timers_.Poll(now, kTimersPerPoll, [this](const RunId& run_id, const std::string& wait_id) {
+        timers_fired_.fetch_add(1);
+        Post(run_id, {run_id, WaitOrder{wait_id}});
+      });
+  Timestamp again{};
+  if (next && *next != Timestamp::max()) again = *next;
+  if (!next) again = now + std::chrono::seconds(1);
+  AdmitNext();
+  const std::lock_guard lock(admission_mutex_);
+  const auto wake = admission_.NextWake(now);
+  if (wake && (again == Timestamp{} || *wake < again)) again = *wake;
+  return again;
+}
+
+Timestamp LocalEngine::Step() {
+  EVERSTEP_ASSERT(!threads_);
+  Timestamp next{};
+  bool busy = true;
+  while (busy) {
+    next = options_.passive ? Timestamp{} : PollClock();
+    busy = false;
+    for (auto& lane : lanes_) {
+      while (lane->Turn()) busy = true;
+    }
+  }
+  for (auto& lane : lanes_) {
+    const Timestamp deadline = lane->NextDeadline();
+    if (deadline != Timestamp{} && (next == Timestamp{} || deadline < next)) next = deadline;
+  }
+  return next;
+}
+
+// Every run that has not ended is looked at once: what was under way is delivered again.
+Status LocalEngine::Recover() {
+  return log_->store().VisitActive([this](const StoredRun& run) -> Status {
+    Lane& lane = LaneOf(run.run_id);
+    while (threads_ && lane.Backlog() > kBacklogMax) {
+      std::unique_lock lock(mutex_);
+      if (stop_) return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+      clock_wake_.wait_for(lock, kHoldBack, [this] { return stop_; });
+    }
+    lane.Post({run.run_id, RecoverOrder{true}});
+    return Ok();
+  });
+}
+
+// ---- admission
+
+LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& origin,
+                                         bool must_keep) {
+  const AdmissionRun run{
+      run_id,          origin.scope.tenant_id, origin.scope.project_id, origin.concurrency_key,
+      origin.priority, origin.start_at};
+  const Timestamp now = clock_.Now();
+  const std::lock_guard lock(admission_mutex_);
+  Admitted admitted;
+  if (admission_.Knows(run_id)) (void)admission_.Ended(run_id);  // of a start that came to nothing
+  const AdmissionDecision decision = admission_.Request(run, now);
+  switch (decision.verdict) {
+    case AdmissionDecision::Verdict::kStart:
+      admitted.start = !options_.passive;
+      admitted.epoch = decision.epoch.value();
+      break;
+    case AdmissionDecision::Verdict::kQueue:
+      admitted.position = decision.position;
+      break;
+    case AdmissionDecision::Verdict::kDelay:
+      admitted.start_at = decision.start_at;
+      break;
+    case AdmissionDecision::Verdict::kReject: {
+      if (must_keep) {
+        (void)admission_.Restore(run, Admission::RestoredAs::kQueued, now);
+        break;
+      }
+      const auto after = std::chrono::ceil<std::chrono::seconds>(decision.retry_after);
+      admitted.rejected =
+          Error{ErrorCode::kAdmissionRejected,
+                decision.block.message + "; try again in " + std::to_string(after.count()) + " s",
+                {}};
+      break;
+    }
+  }
+  return admitted;
+}
+
+void LocalEngine::Started(const RunId& run_id, std::uint64_t epoch) {
+  const std::lock_guard lock(admission_mutex_);
+  (void)admission_.Confirm(run_id, LeaseEpoch(epoch));
+}
+
+void LocalEngine::NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) {
+  const std::lock_guard lock(admission_mutex_);
+  ++start_failures_;
+  if (epoch == 0) {
+    (void)admission_.Forget(run_id);
+    return;
+  }
+  const auto failure =
+      forget ? Admission::StartFailure::kPermanent : Admission::StartFailure::kTransient;
+  (void)admission_.Release(run_id, LeaseEpoch(epoch), failure, clock_.Now());
+}
+
+void LocalEngine::AdmitNext() {
+  if (options_.passive) return;
+  std::vector<RunLease> leases;
+  {
+    const std::lock_guard lock(admission_mutex_);
+    if (admission_.pending() == 0 && admission_.leased() == 0) return;
+    const Timestamp now = clock_.Now();
+    (void)admission_.ExpireLeases(now, kLeaseTtl);
+    leases = admission_.Next(now, kTimersPerPoll);
+  }
+  for (const RunLease& lease : leases) {
+    Post(lease.run_id, {lease.run_id, AdmitOrder{lease.epoch.value()}});
+  }
+}
+
+void LocalEngine::Restored(const PlanRun& run) {
+  const RunOrigin& origin = run.progress().origin;
+  const bool child = !origin.parent.value().empty();
+  const bool unapproved =
+      run.status() == RunStatus::kPending && run.progress().plan->requires_approval;
+  if (child || unapproved || IsTerminal(run.status())) return;
+  const bool waits = run.status() == RunStatus::kPending || run.status() == RunStatus::kApproved;
+  Timestamp start_at{};
+  const auto start = run.progress().waits.find("start");
+  if (start != run.progress().waits.end()) start_at = start->second.due_at;
+  {
+    const std::lock_guard lock(admission_mutex_);
+    (void)admission_.Restore(
+        {run.run_id(), run.scope().tenant_id, run.scope().project_id, origin.concurrency_key,
+         origin.priority, start_at},
+        waits ? Admission::RestoredAs::kQueued : Admission::RestoredAs::kRunning,
+        run.progress().created_at);
+  }
+  if (waits) WakeClock();
+}
+
+void LocalEngine::Ended(const PlanRun& run) {
+  const RunOrigin& origin = run.progress().origin;
+  if (origin.parent.value().empty()) {
+    bool others = false;
+    {
+      const std::lock_guard lock(admission_mutex_);
+      (void)admission_.Ended(run.run_id());
+      others = admission_.pending() > 0;
+    }
+    if (others) AdmitNext();
+  } else {
+    const PlanProgress& progress = run.progress();
+    Post(origin.parent,
+         {origin.parent, ChildEndOrder{{run.run_id(), progress.status, progress.result,
+                                        progress.error_code, progress.error_message}}});
+  }
+  if (options_.on_end) options_.on_end(run.run_id().value(), std::string(Name(run.status())));
+  if (threads_) {
+    { const std::lock_guard lock(mutex_); }
+    ended_.notify_all();
+  }
+}
+
+void LocalEngine::Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
+  if (timers_.Armed(due_at, run_id, wait_id) && threads_) WakeClock();
+}
+
+void LocalEngine::Raise(const Alert& alert) {
+  if (options_.on_alert) options_.on_alert(alert);
+}
+
+// ---- orders that are answered
+
+Result<StartedRun> LocalEngine::Start(const StartRequest& request) {
+  auto prepared = Prepare(request);
+  if (!prepared) return std::move(prepared).error();
+  if (threads_) {
+    // What the process before left running comes first.
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return recovered_ || stop_; });
+    if (stop_) return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+  }
+  const RunId run_id = prepared->run_id;
+  return Ask<StartedRun>(run_id, [&](std::function<void(Result<StartedRun>)> answer) {
+    prepared->order.answer = std::move(answer);
+    return LaneOrder{run_id, std::move(prepared->order)};
+  });
+}
+
+Result<SignalDecision> LocalEngine::Signal(const SignalRequest& request) {
+  auto verdict = JudgeSignal(request, options_.signals_to_approve, clock_.Now(), random_);
+  if (!verdict) return std::move(verdict).error();
+  if (request.type == "RETRY_RUN") return RetryRun(request, *verdict);
+  const RunId run_id(request.run_id);
+  return Ask<SignalDecision>(run_id, [&](std::function<void(Result<SignalDecision>)> answer) {
+    return LaneOrder{run_id, SignalCall{request, std::move(*verdict), std::move(answer)}};
+  });
+}
+
+Status LocalEngine::Approve(std::string_view run_id, const Actor& actor, std::string_view reason) {
+  const RunId id{std::string(run_id)};
+  return Ask<std::monostate>(id, [&](std::function<void(Status)> answer) {
+    return LaneOrder{id, ApproveOrder{actor, std::string(reason), std::move(answer)}};
+  });
+}
+
+Result<std::string> LocalEngine::Deliver(const HookDelivery& delivery) {
+  if (!delivery.payload.empty()) {
+    const auto payload = ValueFromJson(delivery.payload);
+    if (!payload) return payload.error();
+  }
+  const auto holder = log_->store().Read()->FindHook(delivery.tenant_id, delivery.token);
+  if (!holder) return holder.error();
+  if (!*holder) return Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
+  const RunId run_id = (*holder)->run_id;
+  return Ask<std::string>(run_id, [&](std::function<void(Result<std::string>)> answer) {
+    return LaneOrder{run_id, HookOrder{delivery, std::move(answer)}};
+  });
+}
+
+Result<RunView> LocalEngine::View(std::string_view run_id) {
+  auto view = Look<RunView>(run_id, [](const PlanRun& run) { return run.View(); });
+  if (!view || view->status != "PENDING") return view;
+  const std::lock_guard lock(admission_mutex_);
+  view->queue_position = admission_.Position(RunId(std::string(run_id)));
+  return view;
+}
+
+Result<Explanation> LocalEngine::Why(std::string_view run_id) {
+  const RunId id{std::string(run_id)};
+  auto why = Look<Explanation>(run_id, [this](const PlanRun& run) {
+    Explanation explanation = run.Why();
+    for (Blocker& blocker : explanation.blockers) {
+      if (blocker.kind != "slot") continue;
+      const std::string more =
+          slots_.Why(run.run_id(), UnitNamed(*run.progress().plan, blocker.subject));
+      if (!more.empty()) blocker.message = "step " + blocker.subject + " " + more;
+    }
+    return explanation;
+  });
+  if (!why || why->status != "PENDING") return why;
+  const std::lock_guard lock(admission_mutex_);
+  const auto block = admission_.Why(id, clock_.Now());
+  if (!block) return why;
+  const std::uint64_t position = admission_.Position(id);
+  Blocker blocker{
+      "admission", std::string(ToString(block->level)), block->message, 1, TimeOf(block->wakes_at),
+      {}};
+  if (position > 0) blocker.message += "; place " + std::to_string(position) + " in the queue";
+  why->summary = blocker.message;
+  why->blockers.insert(why->blockers.begin(), std::move(blocker));
+  return why;
+}
+
+Result<bool> LocalEngine::WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) {
+  const RunId id{std::string(run_id)};
+  Result<bool> over = false;
+  const auto look = [&] {
+    const auto run = log_->store().Read()->FindRun(id);
+    if (!run) {
+      over = run.error();
+    } else if (!*run) {
+      over = Error{ErrorCode::kRunNotFound, "there is no run " + id.value(), {}};
+    } else {
+      over = IsTerminal((*run)->state.status);
+    }
+    return stop_ || !over || *over;
+  };
+  std::unique_lock lock(mutex_);
+  ended_.wait_for(lock, wait, look);
+  return over;
+}
+
+EngineMetrics LocalEngine::Metrics() {
+  EngineMetrics metrics;
+  metrics.runs_started = counters_.runs_started;
+  metrics.runs_ended = counters_.runs_ended;
+  metrics.runs_in_memory = counters_.runs_in_memory;
+  metrics.steps_started = counters_.steps_started;
+  metrics.steps_ended = counters_.steps_ended;
+  metrics.steps_redelivered = counters_.steps_redelivered;
+  metrics.timers_fired = timers_fired_;
+  metrics.timer_lateness_us_max = lateness_us_max_;
+  metrics.state_store_writes = counters_.writes;
+  metrics.state_store_write_latency_us_sum = counters_.write_us_sum;
+  metrics.state_store_write_latency_us_max = counters_.write_us_max;
+  metrics.state_store_write_timeouts = counters_.write_timeouts;
+  metrics.state_store_buffered_events = counters_.buffered_events;
+  const std::lock_guard lock(admission_mutex_);
+  metrics.run_queue_pending = admission_.pending();
+  metrics.run_queue_leases_expired = admission_.leases_expired();
+  metrics.run_queue_start_failures = start_failures_;
+  return metrics;
+}
+
+bool LocalEngine::Drain(std::chrono::milliseconds wait) {
+  for (auto& lane : lanes_) lane->AllowStarts(false);
+  std::unique_lock lock(mutex_);
+  // A report wakes nobody here; it is looked for at short intervals.
+  for (auto left = wait; counters_.tasks_under_way.load() > 0; left -= kHoldBack) {
+    if (left <= left.zero()) return false;
+    ended_.wait_for(lock, kHoldBack);
+  }
+  return true;
+}
+
+}  // namespace everstep

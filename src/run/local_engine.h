@@ -1,0 +1,165 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/embedded_log.h"
+#include "everstep/engine.h"
+#include "run/admission.h"
+#include "run/lane.h"
+#include "run/plan_fetcher.h"
+#include "run/plan_library.h"
+#include "run/slot_board.h"
+#include "run/timers.h"
+#include "run/tool.h"
+
+namespace everstep {
+
+// The engine in this process: lanes that decide, one thread that watches the clock, and what they
+// share. With `threads` off nothing happens by itself: whoever owns it calls Step, which is how the
+// simulation drives it.
+class LocalEngine final : public Engine, private LaneHost {
+ public:
+  struct Parts {
+    std::unique_ptr<EmbeddedLog> log;
+    std::unique_ptr<ToolBox> tools;
+    std::unique_ptr<PlanFetcher> plans;  // null: plans come as documents only
+    Clock& clock;
+    Random& random;
+    bool threads = true;
+  };
+
+  LocalEngine(Parts parts, EngineOptions options);
+  ~LocalEngine() override;
+
+  Log& log() override { return *log_; }
+  Result<StartedRun> Start(const StartRequest& request) override;
+  Result<SignalDecision> Signal(const SignalRequest& request) override;
+  Status Approve(std::string_view run_id, const Actor& actor, std::string_view reason) override;
+  Result<std::string> Deliver(const HookDelivery& delivery) override;
+  Result<Explanation> Why(std::string_view run_id) override;
+  Result<RunView> View(std::string_view run_id) override;
+  Result<bool> WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) override;
+  EngineMetrics Metrics() override;
+  bool Drain(std::chrono::milliseconds wait) override;
+
+  // A start that has been checked. `answer` is called on a lane.
+  struct Prepared {
+    RunId run_id;
+    StartOrder order;
+  };
+  Result<Prepared> Prepare(const StartRequest& request);
+  void Post(RunId run_id, LaneOrder order);
+  void Submit(Prepared start) { Post(start.run_id, {start.run_id, std::move(start.order)}); }
+
+  // Without threads: everything that can be done now. Answers when to come again; unset: an order
+  // or a report has to come first.
+  Timestamp Step();
+  // A write had an unknown outcome: the engine has to be opened again.
+  bool stopped() const;
+  StateStore& store() { return log_->store(); }
+
+ private:
+  // LaneHost
+  Admitted Admit(const RunId& run_id, const RunOrigin& origin, bool must_keep) override;
+  void Started(const RunId& run_id, std::uint64_t epoch) override;
+  void NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) override;
+  void Ended(const PlanRun& run) override;
+  void Restored(const PlanRun& run) override;
+  void Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) override;
+  void StartDue() override { AdmitNext(); }
+  void StartChild(const ChildOrder& child) override;
+  void CancelChild(const RunId& child, const std::string& tenant_id) override;
+  void Raise(const Alert& alert) override;
+
+  // local_engine_start.cc
+  Result<std::shared_ptr<const Plan>> PlanOf(const StartRequest& request);
+  Status AddChildren(const Plan& plan, const std::string& base, int depth,
+                     std::map<std::string, std::string>& children);
+  void ChildMissed(const ChildOrder& child, const Error& error);
+  void ReportChild(const RunId& child, const RunId& parent);
+  Result<SignalDecision> RetryRun(const SignalRequest& request, const SignalVerdict& verdict);
+
+  Lane& LaneOf(const RunId& run_id);
+  template <typename T>
+  Result<T> Ask(const RunId& run_id, std::function<LaneOrder(std::function<void(Result<T>)>)> make);
+  template <typename T>
+  Result<T> Look(std::string_view run_id, std::function<T(const PlanRun&)> see);
+  void AdmitNext();
+  void RunLane(Lane& lane);
+  void WatchClock();
+  Timestamp PollClock();
+  void WakeClock();
+  Status Recover();
+
+  const EngineOptions options_;
+  Clock& clock_;
+  Random& random_;
+  const bool threads_;
+  std::unique_ptr<EmbeddedLog> log_;
+  PlanLibrary library_;
+  Timers timers_;
+  LaneCounters counters_;
+  SlotBoard slots_;
+
+  std::mutex admission_mutex_;
+  Admission admission_;  // guarded by admission_mutex_
+  std::uint64_t start_failures_ = 0;
+
+  std::unique_ptr<PlanFetcher> fetcher_;
+  // Tools report to lanes, so lanes outlive them; lanes call tools, so their threads end first.
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<ToolBox> tools_;
+
+  std::mutex mutex_;
+  std::condition_variable ended_;  // some run did, or recovery
+  std::condition_variable clock_wake_;
+  bool stop_ = false;  // guarded by mutex_, as all below
+  bool recovered_ = false;
+  bool look_again_ = false;
+  std::atomic<std::uint64_t> timers_fired_{0};
+  std::atomic<std::uint64_t> lateness_us_max_{0};
+  std::vector<std::thread> lane_threads_;
+  std::thread clock_thread_;
+};
+
+template <typename T>
+Result<T> LocalEngine::Ask(const RunId& run_id,
+                           std::function<LaneOrder(std::function<void(Result<T>)>)> make) {
+  auto promise = std::make_shared<std::promise<Result<T>>>();
+  auto answer = promise->get_future();
+  Post(run_id, make([promise](Result<T> result) { promise->set_value(std::move(result)); }));
+  if (!threads_) {
+    (void)Step();
+  } else {
+    std::unique_lock lock(mutex_);
+    if (stop_) return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+  }
+  if (!threads_ && answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    return Error{ErrorCode::kEngineStopped, "the engine does not answer", {}};
+  }
+  return answer.get();
+}
+
+template <typename T>
+Result<T> LocalEngine::Look(std::string_view run_id, std::function<T(const PlanRun&)> see) {
+  const RunId id{std::string(run_id)};
+  return Ask<T>(id, [&](std::function<void(Result<T>)> answer) {
+    return LaneOrder{id, LookOrder{[answer, see](Result<const PlanRun*> run) {
+                       if (!run) return answer(run.error());
+                       answer(see(**run));
+                     }}};
+  });
+}
+
+}  // namespace everstep

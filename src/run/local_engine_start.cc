@@ -1,0 +1,265 @@
+// How a start is checked and where its plan comes from; children; runs that are run again.
+
+#include <future>
+#include <utility>
+
+#include "base/sha256.h"
+#include "base/uuid.h"
+#include "event/identifier.h"
+#include "flow/plan_ref.h"
+#include "run/local_engine.h"
+#include "run/run_names.h"
+
+namespace everstep {
+namespace {
+
+constexpr int kChildDepthMax = 8;
+
+// A version 4 UUID that is a function of the text.
+std::string UuidOf(const std::string& text) {
+  const std::string hex = ToHex(Sha256(text));
+  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(13, 3) + "-a" +
+         hex.substr(17, 3) + "-" + hex.substr(20, 12);
+}
+
+Status CheckNames(const StartRequest& request) {
+  Error error{ErrorCode::kInvalidArgument, "the request names things badly", {}};
+  const auto check = [&error](const char* pointer, const std::string& value) {
+    if (IsIdentifier(value)) return;
+    error.faults.push_back({pointer, "must be letters, digits and . _ : - (1 to 128)"});
+  };
+  if (!request.run_id.empty()) check("/runId", request.run_id);
+  if (!request.request_id.empty()) check("/runRequestId", request.request_id);
+  check("/tenantId", request.tenant_id);
+  check("/projectId", request.project_id);
+  check("/environmentId", request.environment_id);
+  if (!request.run_id.empty() && !request.request_id.empty()) {
+    error.faults.push_back({"/runId", "is told from runRequestId; give one of the two"});
+  }
+  if (error.faults.empty()) return Ok();
+  return error;
+}
+
+// Inputs alone can be named: the run does not exist yet.
+class InputNames final : public Names {
+ public:
+  explicit InputNames(const Value& inputs) : inputs_(inputs) {}
+  Value Find(std::string_view name) const override {
+    return name == "inputs" || name == "params" ? inputs_ : Value();
+  }
+
+ private:
+  const Value& inputs_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Plan>> LocalEngine::PlanOf(const StartRequest& request) {
+  if (!request.plan_ref) return library_.Add(request.plan);
+  const PlanRef& ref = *request.plan_ref;
+  if (!fetcher_) {
+    return Error{ErrorCode::kPlanUriNotAllowed, "this engine fetches no plans", {}};
+  }
+  const auto document = fetcher_->Fetch(ref.uri, request.plan_uri);
+  if (!document) return document.error();
+  const Status whole = CheckPlanDigest(ref, *document);
+  if (!whole) {
+    Raise({"PLAN_INTEGRITY_VALIDATION_FAILED", "P1", request.run_id, whole.error().message});
+    return whole.error();
+  }
+  auto plan = library_.Add(*document);
+  if (!plan) return plan;
+  const Status named = CheckPlanNames(ref, **plan);
+  if (!named) return named.error();
+  return plan;
+}
+
+// Plans that the plan's steps run, and theirs: fetched and kept before the run begins, so that it
+// does not depend on anything outside.
+Status LocalEngine::AddChildren(const Plan& plan, const std::string& base, int depth,
+                                std::map<std::string, std::string>& children) {
+  for (const PlanStep& step : plan.steps) {
+    if (!step.child) continue;
+    if (depth >= kChildDepthMax) {
+      return Error{ErrorCode::kInvalidPlan,
+                   "plans run plans more than " + std::to_string(kChildDepthMax) + " deep",
+                   {}};
+    }
+    const ChildPlan& child = *step.child;
+    const std::string name =
+        child.reference.empty() ? ToHex(Sha256(child.document)) : child.reference;
+    if (children.contains(name)) continue;
+    Result<std::string> document = child.document;
+    if (!child.reference.empty()) {
+      if (!fetcher_) {
+        return Error{ErrorCode::kPlanUriNotAllowed, "this engine fetches no plans", {}};
+      }
+      document = fetcher_->Fetch(child.reference, base);
+    }
+    if (!document) return document.error();
+    if (!child.sha256.empty()) {
+      const Status whole = CheckPlanDigest({child.reference, child.sha256, {}, {}, {}}, *document);
+      if (!whole) return whole.error();
+    }
+    const auto added = library_.Add(*document);
+    if (!added) return added.error();
+    children.emplace(name, ToHex((*added)->sha256));
+    const Status deeper = AddChildren(**added, base, depth + 1, children);
+    if (!deeper) return deeper;
+  }
+  return Ok();
+}
+
+Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {
+  const Status named = CheckNames(request);
+  if (!named) return named.error();
+  auto plan = PlanOf(request);
+  if (!plan) return std::move(plan).error();
+  const auto inputs = CheckInputs(**plan, request.inputs);
+  if (!inputs) return inputs.error();
+
+  Prepared prepared;
+  RunOrigin& origin = prepared.order.origin;
+  origin.scope = {request.tenant_id, request.project_id, request.environment_id, (*plan)->plan_id,
+                  (*plan)->plan_version};
+  origin.inputs = ToJson(*inputs);
+  origin.uri = request.plan_ref ? request.plan_ref->uri : request.plan_uri;
+  origin.request_id = request.request_id;
+  origin.triggered_by = request.triggered_by;
+  origin.trigger_source = request.trigger_source;
+  origin.priority = request.priority.value_or((*plan)->priority);
+  if (request.start_at) origin.start_at = *request.start_at;
+  if (!(*plan)->concurrency_key.empty()) {
+    const auto key = (*plan)->concurrency_key.Render(InputNames(*inputs));
+    if (!key) return key.error();
+    origin.concurrency_key = ToText(*key);
+  }
+  const Status children = AddChildren(**plan, origin.uri, 0, origin.children);
+  if (!children) return children.error();
+
+  if (!request.run_id.empty()) {
+    prepared.run_id = RunId(request.run_id);
+  } else if (!request.request_id.empty()) {
+    const RunScope& scope = origin.scope;
+    prepared.run_id =
+        RunId(UuidOf(scope.tenant_id + "|" + scope.project_id + "|" + scope.environment_id + "|" +
+                     scope.plan_id + "|" + scope.plan_version + "|" + request.request_id));
+  } else {
+    prepared.run_id = RunId(NewUuid(random_));
+  }
+  prepared.order.plan = std::move(*plan);
+  return prepared;
+}
+
+// ---- children
+
+void LocalEngine::StartChild(const ChildOrder& child) {
+  const auto sha256 = DigestFromHex(child.plan_sha256);
+  if (!sha256) {
+    return ChildMissed(child, {ErrorCode::kPlanUnavailable, "the child's plan is not known", {}});
+  }
+  auto plan = library_.Find(*sha256);
+  if (!plan) return ChildMissed(child, plan.error());
+  const auto inputs = CheckInputs(**plan, child.origin.inputs);
+  if (!inputs) return ChildMissed(child, inputs.error());
+  StartOrder order;
+  order.origin = child.origin;
+  order.origin.inputs = ToJson(*inputs);
+  order.origin.scope.plan_id = (*plan)->plan_id;
+  order.origin.scope.plan_version = (*plan)->plan_version;
+  order.plan = std::move(*plan);
+  order.answer = [this, child](Result<StartedRun> started) {
+    if (!started) return ChildMissed(child, started.error());
+    const auto status = RunStatusNamed(started->status);
+    // It ended while its parent was not there to hear of it.
+    if (started->existing && status && IsTerminal(*status)) {
+      ReportChild(child.run_id, child.origin.parent);
+    }
+  };
+  Post(child.run_id, {child.run_id, std::move(order)});
+}
+
+void LocalEngine::ChildMissed(const ChildOrder& child, const Error& error) {
+  if (error.code == ErrorCode::kStoreStopped || error.code == ErrorCode::kIndeterminate) return;
+  Post(child.origin.parent, {child.origin.parent, ChildEndOrder{{child.run_id,
+                                                                 RunStatus::kFailed,
+                                                                 {},
+                                                                 std::string(Name(error.code)),
+                                                                 ToString(error)}}});
+}
+
+void LocalEngine::ReportChild(const RunId& child, const RunId& parent) {
+  Post(child, {child, LookOrder{[this, parent](Result<const PlanRun*> run) {
+                 if (!run) return;
+                 const PlanProgress& progress = (*run)->progress();
+                 Post(parent,
+                      {parent, ChildEndOrder{{(*run)->run_id(), progress.status, progress.result,
+                                              progress.error_code, progress.error_message}}});
+               }}});
+}
+
+void LocalEngine::CancelChild(const RunId& child, const std::string& tenant_id) {
+  SignalRequest request;
+  request.run_id = child.value();
+  request.tenant_id = tenant_id;
+  request.signal_id = "cancel-" + child.value();
+  request.type = "CANCEL";
+  request.payload = R"({"reason":"its parent is ending"})";
+  request.actor = {"engine", {"Operator"}, {}};
+  auto verdict = JudgeSignal(request, {}, clock_.Now(), random_);
+  if (!verdict) return;
+  Post(child, {child, SignalCall{request, std::move(*verdict), {}}});
+}
+
+// ---- RETRY_RUN
+
+Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
+                                             const SignalVerdict& verdict) {
+  struct Original {
+    RunStatus status{};
+    RunOrigin origin;
+    std::shared_ptr<const Plan> plan;
+  };
+  auto original = Look<Original>(request.run_id, [](const PlanRun& run) {
+    Original seen{run.status(), run.progress().origin, run.progress().plan};
+    seen.origin.scope = run.scope();
+    return seen;
+  });
+  if (!original) return std::move(original).error();
+  if (original->origin.scope.tenant_id != request.tenant_id) {
+    return Error{ErrorCode::kRunNotFound, "there is no run " + request.run_id, {}};
+  }
+  SignalDecision decision{
+      verdict.order.signal_id, verdict.decision, verdict.code, verdict.reason, false, {}, 0};
+  const bool ended = IsTerminal(original->status);
+  if (!ended) {
+    // A run that goes on takes the record itself.
+    const RunId run_id(request.run_id);
+    auto decided =
+        Ask<SignalDecision>(run_id, [&](std::function<void(Result<SignalDecision>)> answer) {
+          return LaneOrder{run_id, SignalCall{request, verdict, std::move(answer)}};
+        });
+    if (!decided) return decided;
+    decision = std::move(*decided);
+  }
+  if (decision.decision != "ACCEPTED") return decision;
+  // The log of a run that has ended is closed: the decision stands in the new run's.
+  StartOrder order;
+  order.plan = original->plan;
+  order.origin = original->origin;
+  order.origin.original = RunId(request.run_id);
+  order.origin.request_id.clear();
+  order.origin.start_at = {};
+  if (ended) order.signal = verdict;
+  const RunId run_id(UuidOf("retry|" + request.run_id + "|" + verdict.order.signal_id));
+  const auto started = Ask<StartedRun>(run_id, [&](std::function<void(Result<StartedRun>)> answer) {
+    order.answer = std::move(answer);
+    return LaneOrder{run_id, std::move(order)};
+  });
+  if (!started) return started.error();
+  decision.new_run_id = started->run_id;
+  decision.repeated = started->existing;
+  return decision;
+}
+
+}  // namespace everstep

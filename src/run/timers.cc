@@ -1,0 +1,44 @@
+#include "run/timers.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace everstep {
+
+bool Timers::Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
+  const std::lock_guard lock(mutex_);
+  if (due_at <= told_until_) late_.emplace(due_at, std::pair(run_id, wait_id));
+  const bool earlier = next_ == Timestamp{} || due_at < next_;
+  if (earlier) next_ = due_at;
+  return earlier;
+}
+
+Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on_due) {
+  std::vector<std::pair<RunId, std::string>> due;
+  Timestamp again = Timestamp::max();
+  {
+    const std::lock_guard lock(mutex_);
+    while (!late_.empty() && late_.begin()->first <= now && due.size() < limit) {
+      due.push_back(std::move(late_.begin()->second));
+      late_.erase(late_.begin());
+    }
+    if (!late_.empty()) again = late_.begin()->first;
+    // One beyond the limit, or beyond now, tells when to look again.
+    auto timers = store_.Read()->TimersDue({Timestamp::max(), limit - due.size() + 1, told_});
+    if (!timers) return std::move(timers).error();
+    for (Timer& timer : *timers) {
+      if (timer.due_at > now || due.size() >= limit) {
+        again = std::min(again, timer.due_at);
+        break;
+      }
+      told_ = std::move(timer.place);
+      told_until_ = timer.due_at;
+      due.emplace_back(std::move(timer.run_id), std::move(timer.wait_id));
+    }
+    next_ = again;
+  }
+  for (const auto& [run_id, wait_id] : due) on_due(run_id, wait_id);
+  return std::max(again, now);
+}
+
+}  // namespace everstep

@@ -1,0 +1,120 @@
+#include "work/encoding.h"
+
+#include <array>
+#include <cstdint>
+
+namespace everstep {
+namespace {
+
+constexpr std::string_view kBase64Digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+int Base64Value(char c) {
+  if (c == '-') return 62;
+  if (c == '_') return 63;
+  const std::size_t at = kBase64Digits.find(c);
+  return at == std::string_view::npos ? -1 : static_cast<int>(at);
+}
+
+bool IsUnreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+// How many bytes the character at the front has; zero: it is not UTF-8. Refuses what is longer than
+// it need be, surrogates, and what is beyond U+10FFFF.
+std::size_t CharacterBytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const auto follows = [&](std::size_t i, std::uint8_t low, std::uint8_t high) {
+    return i < text.size() && byte(i) >= low && byte(i) <= high;
+  };
+  const std::uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return follows(1, 0x80, 0xbf) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    const std::uint8_t low = first == 0xe0 ? 0xa0 : 0x80;
+    const std::uint8_t high = first == 0xed ? 0x9f : 0xbf;
+    return follows(1, low, high) && follows(2, 0x80, 0xbf) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const std::uint8_t low = first == 0xf0 ? 0x90 : 0x80;
+    const std::uint8_t high = first == 0xf4 ? 0x8f : 0xbf;
+    return follows(1, low, high) && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string Base64(std::string_view bytes) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = (group << 8) | (k < count ? static_cast<std::uint8_t>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out.push_back(k <= count ? kBase64Digits[(group >> (18 - 6 * k)) & 63] : '=');
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> FromBase64(std::string_view text) {
+  for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
+  if (text.size() % 4 == 1) return std::nullopt;
+  std::string out;
+  out.reserve(text.size() * 3 / 4);
+  std::uint32_t group = 0;
+  unsigned bits = 0;
+  for (const char c : text) {
+    const int value = Base64Value(c);
+    if (value < 0) return std::nullopt;
+    group = (group << 6) | static_cast<std::uint32_t>(value);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    out.push_back(static_cast<char>((group >> bits) & 0xff));
+  }
+  return out;
+}
+
+std::string PercentEncode(std::string_view bytes) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : bytes) {
+    if (IsUnreserved(c)) {
+      out.push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<std::uint8_t>(c);
+    out.push_back('%');
+    out.push_back(kHex[byte >> 4]);
+    out.push_back(kHex[byte & 15]);
+  }
+  return out;
+}
+
+std::string ValidUtf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t size = CharacterBytes(bytes);
+    out.append(size == 0 ? "\xef\xbf\xbd" : bytes.substr(0, size));
+    bytes.remove_prefix(size == 0 ? 1 : size);
+  }
+  return out;
+}
+
+bool IsUtf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t size = CharacterBytes(bytes);
+    if (size == 0) return false;
+    bytes.remove_prefix(size);
+  }
+  return true;
+}
+
+}  // namespace everstep

@@ -1,0 +1,81 @@
+#include "work/secret_mask.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/json.h"
+#include "work/encoding.h"
+
+namespace everstep {
+namespace {
+
+TEST(SecretMask, MasksAValueInEverySpelling) {
+  const std::string secret = "p4ss word\n\"+/";
+  const SecretMask mask({secret});
+  EXPECT_EQ(mask.Mask("a " + secret + " b"), "a *** b");
+  EXPECT_EQ(mask.Mask("q=" + PercentEncode(secret)), "q=***");
+  EXPECT_EQ(mask.Mask("q=p4ss+word%0a%22%2b%2f"), "q=***");
+  EXPECT_EQ(mask.Mask(JsonQuote(secret)), "\"***\"");
+  EXPECT_EQ(mask.Mask(Base64(secret)), "***");
+}
+
+TEST(SecretMask, MasksKeysTextsAndNumbersOfAValue) {
+  const SecretMask mask({"123456", "hidden"});
+  const auto value = *ValueFromJson(R"({"hidden":1,"a":["x hidden y",123456,12,true,null]})");
+  EXPECT_EQ(ToJson(mask.Mask(value)), R"({"***":1,"a":["x *** y","***",12,true,null]})");
+  const auto twice = *ValueFromJson(R"({"hidden":1,"123456":2})");
+  EXPECT_EQ(mask.Mask(twice).members().size(), 2U);
+}
+
+TEST(SecretMask, LeavesShortValuesAndOtherTextAlone) {
+  EXPECT_TRUE(SecretMask({"", "abc"}).empty());
+  EXPECT_EQ(SecretMask({"abc"}).Mask("abcabc"), "abcabc");
+  EXPECT_EQ(SecretMask({"secret"}).Mask("nothing here"), "nothing here");
+}
+
+TEST(SecretMask, HalfAValueAtACutEndIsMasked) {
+  const SecretMask mask({"hidden value"});
+  EXPECT_EQ(mask.MaskCut("it is hidden va"), "it is ***");
+  EXPECT_EQ(mask.MaskCut("it is h"), "it is ***");
+  EXPECT_EQ(mask.MaskCut("it is hidden value"), "it is ***");
+  EXPECT_EQ(mask.MaskCut("it is open"), "it is open");
+}
+
+TEST(SecretMask, ALongerSecretThatHoldsAShorterIsMaskedWhole) {
+  const SecretMask mask({"abcd", "abcdefgh"});
+  EXPECT_EQ(mask.Mask("abcdefgh abcd"), "*** ***");
+}
+
+RC_GTEST_PROP(SecretMask, FindsAValueInsideLongerBase64, ()) {
+  const auto before = *rc::gen::container<std::string>(rc::gen::inRange('a', 'z'));
+  const auto after = *rc::gen::container<std::string>(rc::gen::inRange('a', 'z'));
+  const auto secret = *rc::gen::container<std::string>(12, rc::gen::arbitrary<char>());
+  const std::string whole = Base64(before + secret + after);
+  const std::string masked = SecretMask({secret}).Mask(whole);
+  RC_ASSERT(masked != whole);
+  RC_ASSERT(masked.find("***") != std::string::npos);
+}
+
+RC_GTEST_PROP(Encoding, Base64ComesBack, (const std::string& bytes)) {
+  RC_ASSERT(FromBase64(Base64(bytes)) == bytes);
+}
+
+RC_GTEST_PROP(Encoding, WhatIsMadeValidIsUtf8, (const std::string& bytes)) {
+  RC_ASSERT(IsUtf8(ValidUtf8(bytes)));
+  if (IsUtf8(bytes)) RC_ASSERT(ValidUtf8(bytes) == bytes);
+}
+
+TEST(Encoding, RefusesWhatIsNotBase64OrUtf8) {
+  EXPECT_EQ(FromBase64("a"), std::nullopt);
+  EXPECT_EQ(FromBase64("ab!d"), std::nullopt);
+  EXPECT_EQ(FromBase64("YQ"), "a");
+  EXPECT_EQ(FromBase64("-_-_"), FromBase64("+/+/"));
+  EXPECT_FALSE(IsUtf8("\xc0\x80"));
+  EXPECT_FALSE(IsUtf8("\xed\xa0\x80"));
+  EXPECT_FALSE(IsUtf8("\xf4\x90\x80\x80"));
+  EXPECT_EQ(ValidUtf8("a\xff z"), "a\xef\xbf\xbd z");
+  EXPECT_EQ(PercentEncode("a b~/ñ"), "a%20b~%2F%C3%B1");
+}
+
+}  // namespace
+}  // namespace everstep
