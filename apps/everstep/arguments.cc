@@ -102,6 +102,10 @@ bool Arguments::Set(const OptionSpec& option, std::string_view text, std::string
     case OptionKind::kSwitch:
     case OptionKind::kText:
       break;
+    case OptionKind::kList:
+      value.list = std::move(values_[option.name].list);
+      value.list.emplace_back(text);
+      break;
     case OptionKind::kCount:
       take(ParseCount(text), value.number);
       break;
@@ -187,6 +191,7 @@ bool Arguments::IsComplete(std::string& fault) const {
 std::optional<Arguments> Arguments::Parse(const Command& command,
                                           std::span<const char* const> words, std::string& fault) {
   Arguments parsed(command);
+  parsed.words_.assign(words.begin(), words.end());
   for (const OptionSpec& option : command.options) {
     const bool usable = option.fallback.empty() || parsed.Set(option, option.fallback, fault);
     EVERSTEP_ASSERT(usable);
@@ -219,6 +224,9 @@ const Arguments::Value& Arguments::Get(std::string_view option) const {
 
 bool Arguments::Has(std::string_view option) const { return Get(option).given; }
 const std::string& Arguments::Text(std::string_view option) const { return Get(option).text; }
+const std::vector<std::string>& Arguments::List(std::string_view option) const {
+  return Get(option).list;
+}
 std::uint64_t Arguments::Number(std::string_view option) const { return Get(option).number; }
 std::chrono::milliseconds Arguments::Duration(std::string_view option) const {
   return Get(option).duration;

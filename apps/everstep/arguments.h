@@ -18,6 +18,7 @@ namespace everstep::cli {
 enum class OptionKind : std::uint8_t {
   kSwitch,  // given or not
   kText,
+  kList,      // text, any number of times
   kCount,     // a whole number
   kBytes,     // 4096, 64K, 64M, 2G
   kDuration,  // 250ms, 90s, 5m, 12h, 30d; a plain number counts seconds
@@ -37,6 +38,7 @@ struct OptionSpec {
 
 class Arguments;
 class Output;
+struct StoreCommand;
 
 // A command as data: parsing, help and suggestions follow from it.
 struct Command {
@@ -48,6 +50,7 @@ struct Command {
   std::string_view details;
   std::span<const OptionSpec> options;
   ExitCode (*run)(const Arguments& arguments, Output& out) = nullptr;
+  const StoreCommand* on_store = nullptr;  // where `run` is RunOnStore (store_command.h)
 };
 
 // A checked command line: every value has been found to be of its kind. Options are asked for by
@@ -60,17 +63,21 @@ class Arguments {
 
   bool Has(std::string_view option) const;
   const std::string& Text(std::string_view option) const;  // a kWord as its table spells it
-  std::uint64_t Number(std::string_view option) const;     // kCount, kBytes
+  const std::vector<std::string>& List(std::string_view option) const;  // in the order given
+  std::uint64_t Number(std::string_view option) const;                  // kCount, kBytes
   std::chrono::milliseconds Duration(std::string_view option) const;
   SystemTime Moment(std::string_view option) const;
 
   const std::vector<std::string>& operands() const { return operands_; }
   const Command& command() const { return *command_; }
+  // As they were given, behind the name of the command.
+  const std::vector<std::string>& words() const { return words_; }
   bool wants_help() const { return wants_help_; }
 
  private:
   struct Value {
     std::string text;
+    std::vector<std::string> list;
     std::uint64_t number = 0;
     std::chrono::milliseconds duration{0};
     SystemTime moment{};
@@ -86,6 +93,7 @@ class Arguments {
   const Command* command_;
   std::map<std::string_view, Value> values_;
   std::vector<std::string> operands_;
+  std::vector<std::string> words_;
   bool wants_help_ = false;
 };
 

@@ -7,6 +7,21 @@
 namespace everstep::cli {
 
 // Each in a file of its own.
+extern const Command kRun;
+extern const Command kLs;
+extern const Command kShow;
+extern const Command kEvents;
+extern const Command kTimeline;
+extern const Command kWhy;
+extern const Command kSignal;
+extern const Command kApprove;
+extern const Command kDeliver;
+extern const Command kReplay;
+extern const Command kPlanCheck;
+extern const Command kPlanGraph;
+extern const Command kSecretSet;
+extern const Command kSecretList;
+extern const Command kSecretRemove;
 extern const Command kLogAppend;
 extern const Command kLogRead;
 extern const Command kLogSnapshot;
@@ -20,14 +35,18 @@ extern const Command kLogRetain;
 extern const Command kLogHealth;
 extern const Command kDemo;
 extern const Command kBenchAppend;
+extern const Command kBenchRun;
 extern const Command kVersion;
 extern const Command kHelp;
 
 // All of them, in the order in which the help shows them.
 inline constexpr const Command* kCommands[] = {
-    &kLogAppend, &kLogRead,   &kLogSnapshot, &kLogTimeline, &kLogRuns,
-    &kLogVerify, &kLogBackup, &kLogRestore,  &kLogCompact,  &kLogRetain,
-    &kLogHealth, &kDemo,      &kBenchAppend, &kVersion,     &kHelp,
+    &kRun,         &kLs,         &kShow,         &kEvents,      &kTimeline,   &kWhy,
+    &kSignal,      &kApprove,    &kDeliver,      &kReplay,      &kPlanCheck,  &kPlanGraph,
+    &kSecretSet,   &kSecretList, &kSecretRemove, &kLogAppend,   &kLogRead,    &kLogSnapshot,
+    &kLogTimeline, &kLogRuns,    &kLogVerify,    &kLogBackup,   &kLogRestore, &kLogCompact,
+    &kLogRetain,   &kLogHealth,  &kDemo,         &kBenchAppend, &kBenchRun,   &kVersion,
+    &kHelp,
 };
 
 }  // namespace everstep::cli

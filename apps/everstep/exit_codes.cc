@@ -26,6 +26,10 @@ ExitCode ExitCodeOf(ErrorCode code) {
     case ErrorCode::kRunNotFound:
     case ErrorCode::kRunExpired:
     case ErrorCode::kStoreNotFound:
+    case ErrorCode::kHookNotFound:
+    case ErrorCode::kStepNotFound:
+    case ErrorCode::kPlanUnavailable:
+    case ErrorCode::kSecretUnavailable:
       return ExitCode::kNotFound;
     case ErrorCode::kRunQuarantined:
       return ExitCode::kStore;

@@ -9,13 +9,16 @@ namespace everstep::cli {
 // What the program answers to its shell. Stable; docs/cli.md lists them.
 enum class ExitCode : std::uint8_t {
   kOk = 0,
-  kRefused = 1,        // an event was refused by the rules of its run
+  kRefused = 1,        // an event or order was refused by the rules of its run
+  kRunFailed = 1,      // the run that was to be run FAILED
   kUsage = 2,          // the command line cannot be understood
   kBadInput = 3,       // an event is not JSON or does not fit its schema
   kNotFound = 4,       // there is no such run, store or backup
   kStore = 5,          // locked, full, corrupt, of a newer format, I/O
   kIndeterminate = 6,  // a write may or may not be durable
   kFaults = 7,         // verify found something wrong
+  kRunCancelled = 8,   // the run was CANCELLED
+  kRunPaused = 9,      // the run is PAUSED; the same command goes on with it
   kInterrupted = 130,  // SIGINT, SIGTERM, or nobody reads the answers any more
 };
 

@@ -69,7 +69,7 @@ bool IsGroup(std::string_view word) {
 }
 
 std::string HelpOfAll(std::string_view group, const Look& look) {
-  std::string text = "everstep: durable, event-sourced run logs\n\n";
+  std::string text = "everstep: durable workflows and their logs\n\n";
   text += look.Paint(Colour::kBold, "Commands") + "\n";
   std::vector<std::pair<std::string, std::string>> lines;
   for (const Command* command : kCommands) {

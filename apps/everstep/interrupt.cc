@@ -13,16 +13,17 @@
 namespace everstep::cli {
 namespace {
 
-volatile sig_atomic_t interrupted = 0;
+volatile sig_atomic_t interrupted = 0;  // how often
+volatile sig_atomic_t answered = 1;     // how many of them do not end the program
 // A byte in this pipe ends a poll that began before the signal came.
 std::array<int, 2> wake_up = {-1, -1};
 
 extern "C" void OnInterrupt(int signal_number) {
   const int saved = errno;
-  interrupted = 1;
+  interrupted = interrupted + 1;
   const char byte = 0;
   [[maybe_unused]] const auto written = write(wake_up[1], &byte, 1);
-  signal(signal_number, SIG_DFL);
+  if (interrupted >= answered) signal(signal_number, SIG_DFL);
   errno = saved;
 }
 
@@ -39,7 +40,10 @@ void CatchInterrupts() {
   signal(SIGPIPE, SIG_IGN);
 }
 
+void AnswerInterrupts(int count) { answered = count; }
+
 bool Interrupted() { return interrupted != 0; }
+int InterruptCount() { return interrupted; }
 
 bool WaitForInput(int stream, std::chrono::milliseconds time) {
   std::array<pollfd, 2> watched = {{{stream, POLLIN, 0}, {wake_up[0], POLLIN, 0}}};

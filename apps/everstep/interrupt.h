@@ -8,7 +8,12 @@ namespace everstep::cli {
 // instead of the program's death. A second SIGINT or SIGTERM ends the program at once.
 void CatchInterrupts();
 
+// For a command that has an answer to more than the first: the program ends at once with the one
+// behind the `count`-th.
+void AnswerInterrupts(int count);
+
 bool Interrupted();
+int InterruptCount();
 
 // Waits until `stream` (-1: none) has something to read or has ended, the time is up, or an
 // interrupt came. True: there is something to read. A negative time is endless.

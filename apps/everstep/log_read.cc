@@ -1,10 +1,10 @@
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
 #include "commands.h"
 #include "event_printer.h"
+#include "event_reading.h"
 #include "everstep/log.h"
 #include "interrupt.h"
 #include "output.h"
@@ -12,9 +12,6 @@
 
 namespace everstep::cli {
 namespace {
-
-constexpr std::chrono::milliseconds kPollEvery{50};
-constexpr std::string_view kRunEnds[] = {"RunCompleted", "RunFailed", "RunCancelled"};
 
 constexpr std::string_view kReadable[] = {"native", "contract", "devkit",
                                           "noetl",  "elephant", "cloudevents"};
@@ -80,75 +77,6 @@ EventRequest RequestOf(const Arguments& arguments) {
   return request;
 }
 
-Result<bool> HasEnded(Log& log, const std::string& run_id) {
-  for (const std::string_view type : kRunEnds) {
-    EventRequest request;
-    request.run_id = run_id;
-    request.event_type = type;
-    request.limit = 1;
-    const auto page = log.Read(request);
-    if (!page) return page.error();
-    if (!page->events.empty()) return true;
-  }
-  return false;
-}
-
-class Reading {
- public:
-  Reading(const Arguments& arguments, OutputForm form, Log& log, Output& out)
-      : log_(log),
-        out_(out),
-        printer_(form, arguments.Text("dialect") == "native", out),
-        left_(arguments.Has("limit") ? arguments.Number("limit") : UINT64_MAX),
-        request_(RequestOf(arguments)),
-        follow_(arguments.Has("follow") || arguments.Has("until-end")),
-        until_end_(arguments.Has("until-end")) {}
-
-  Status Run() {
-    while (true) {
-      // Asked before the log is read to its end, so that nothing before the end is missed.
-      const auto ended = until_end_ ? HasEnded(log_, request_.run_id) : Result<bool>(!follow_);
-      if (!ended) return ended.error();
-      Status read = ReadOn();
-      if (!read) return read;
-      if (*ended || left_ == 0 || !out_.is_open() || Interrupted()) break;
-      if (request_.after >= request_.until) break;
-      printer_.Flush();
-      WaitForInput(-1, kPollEvery);
-      Status refreshed = log_.Refresh();
-      if (!refreshed) return refreshed;
-    }
-    printer_.Finish();
-    return Ok();
-  }
-
- private:
-  // To the end of what is durable now.
-  Status ReadOn() {
-    bool more = true;
-    while (more && left_ > 0 && out_.is_open() && !Interrupted()) {
-      auto page = log_.Read(request_);
-      if (!page) return page.error();
-      for (const LogEvent& event : page->events) {
-        if (left_ == 0) break;
-        --left_;
-        printer_.Print(event);
-      }
-      request_.after = page->next_after;
-      more = page->more;
-    }
-    return Ok();
-  }
-
-  Log& log_;
-  Output& out_;
-  EventPrinter printer_;
-  std::uint64_t left_;
-  EventRequest request_;
-  const bool follow_;
-  const bool until_end_;
-};
-
 Status ReadAllRuns(const Arguments& arguments, OutputForm form, Log& log, Output& out) {
   constexpr std::uint64_t kLimit = 10'000;
   const std::uint64_t limit = arguments.Has("limit") ? arguments.Number("limit") : kLimit;
@@ -166,6 +94,15 @@ Status ReadAllRuns(const Arguments& arguments, OutputForm form, Log& log, Output
   return Ok();
 }
 
+Status ReadRun(const Arguments& arguments, OutputForm form, Log& log, Output& out) {
+  EventReading::Range range;
+  range.request = RequestOf(arguments);
+  if (arguments.Has("limit")) range.limit = arguments.Number("limit");
+  range.until_end = arguments.Has("until-end");
+  range.follow = arguments.Has("follow") || range.until_end;
+  return EventReading(range, form, log, out).Run();
+}
+
 ExitCode Run(const Arguments& arguments, Output& out) {
   const OutputForm form = ReadForm(arguments, out.look());
   if (const std::string fault = Contradiction(arguments, form); !fault.empty()) {
@@ -174,7 +111,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   const auto log = OpenToRead(arguments);
   if (!log) return Fail(log.error());
   const Status read = arguments.operands().empty() ? ReadAllRuns(arguments, form, **log, out)
-                                                   : Reading(arguments, form, **log, out).Run();
+                                                   : ReadRun(arguments, form, **log, out);
   if (!read) {
     out.Flush();
     return Fail(read.error());

@@ -1,13 +1,10 @@
 #include <string>
 
-#include "base/json.h"
-#include "base/timestamp.h"
 #include "commands.h"
 #include "everstep/log.h"
 #include "output.h"
-#include "snapshot_text.h"
+#include "run_list.h"
 #include "store_access.h"
-#include "table.h"
 #include "tenant_counts_text.h"
 
 namespace everstep::cli {
@@ -27,79 +24,10 @@ constexpr OptionSpec kOptions[] = {
     kOutputOption,
 };
 
-RunFilter FilterOf(const Arguments& arguments) {
-  RunFilter filter;
-  filter.tenant_id = arguments.Text("tenant");
-  filter.project_id = arguments.Text("project");
-  filter.environment_id = arguments.Text("environment");
-  filter.status = arguments.Text("status");
-  filter.plan_id = arguments.Text("plan");
-  if (arguments.Has("since")) filter.created_from = arguments.Moment("since");
-  if (arguments.Has("until")) filter.created_until = arguments.Moment("until");
-  filter.limit = arguments.Number("limit");
-  filter.cursor = arguments.Text("cursor");
-  return filter;
-}
-
-std::string JsonOf(const RunList& list, const LogHealth& counts) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Key("runs");
-  json.BeginArray();
-  for (const RunSummary& run : list.runs) {
-    json.BeginObject();
-    json.Member("runId", run.run_id);
-    json.Member("status", run.status);
-    if (!run.substatus.empty()) json.Member("substatus", run.substatus);
-    json.Member("projectId", run.project_id);
-    json.Member("environmentId", run.environment_id);
-    json.Member("planId", run.plan_id);
-    json.Member("planVersion", run.plan_version);
-    json.Member("lastEventSeq", run.last_event_seq);
-    json.Member("createdAt", FormatTimestamp(run.created_at));
-    json.Member("updatedAt", FormatTimestamp(run.updated_at));
-    if (!run.quarantine.empty()) json.Member("quarantine", run.quarantine);
-    json.EndObject();
-  }
-  json.EndArray();
-  if (!list.cursor.empty()) json.Member("cursor", list.cursor);
-  WriteCounts(counts, json);
-  json.EndObject();
-  return text;
-}
-
-std::string TableOf(const RunList& list, const LogHealth& counts, const Look& look) {
-  Table table({"RUN", "STATUS", "PLAN", "PROJECT", "ENVIRONMENT", "EVENTS", "CREATED", "UPDATED"});
-  for (const RunSummary& run : list.runs) {
-    const bool quarantined = !run.quarantine.empty();
-    const Cell status = quarantined ? Cell("QUARANTINED", Colour::kRed)
-                                    : Cell(run.status, ColourOfStatus(run.status));
-    table.Add({run.run_id, status, run.plan_id + " " + run.plan_version, run.project_id,
-               run.environment_id, std::to_string(run.last_event_seq), TimeText(run.created_at),
-               TimeText(run.updated_at)});
-  }
-  std::string text = table.TakeText(look);
-  text += look.Paint(Colour::kDim, "tenant total: " + CountsText(counts)) + "\n";
-  if (!list.cursor.empty()) {
-    text += look.Paint(Colour::kDim, "more with --cursor " + list.cursor) + "\n";
-  }
-  return text;
-}
-
 ExitCode Run(const Arguments& arguments, Output& out) {
   const auto log = OpenToRead(arguments);
   if (!log) return Fail(log.error());
-  const auto list = (*log)->Runs(FilterOf(arguments));
-  if (!list) return Fail(list.error());
-  const LogHealth counts = (*log)->Health(arguments.Text("tenant"));
-  const OutputForm form = FormOf(arguments);
-  if (form == OutputForm::kTable) {
-    out.Write(TableOf(*list, counts, out.look()));
-  } else {
-    WriteDocument(form, JsonOf(*list, counts), out);
-  }
-  return ExitCode::kOk;
+  return WriteRunList(arguments, **log, out);
 }
 
 }  // namespace

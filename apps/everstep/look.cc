@@ -30,9 +30,11 @@ Look LookOf(int stream) {
   look.colours = look.is_terminal && !is_dumb && (no_color == nullptr || *no_color == '\0');
   look.utf8 = LocaleIsUtf8();
   look.columns = kUnlimited;
+  look.rows = kUnlimited;
   if (winsize size{};
       look.is_terminal && ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     look.columns = size.ws_col;
+    look.rows = size.ws_row > 0 ? size.ws_row : 24;
   }
   return look;
 }
@@ -77,7 +79,8 @@ Colour ColourOfStatus(std::string_view status) {
   if (status == "COMPLETED" || status == "SUCCESS") return Colour::kGreen;
   if (status == "FAILED") return Colour::kRed;
   if (status == "RUNNING") return Colour::kCyan;
-  if (status == "PAUSED" || status == "PENDING" || status == "APPROVED") return Colour::kYellow;
+  if (status == "PAUSED" || status == "PENDING" || status == "APPROVED" || status == "RETRYING")
+    return Colour::kYellow;
   return Colour::kDim;
 }
 

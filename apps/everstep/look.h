@@ -15,6 +15,7 @@ struct Look {
   bool colours = false;      // a terminal, and NO_COLOR is not set
   bool utf8 = false;         // the locale can show more than ASCII
   std::size_t columns = 80;  // of the terminal; wide enough for anything elsewhere
+  std::size_t rows = 24;     // likewise
 
   std::string Paint(Colour colour, std::string_view text) const;
   std::string_view Glyph(std::string_view utf8_form, std::string_view ascii_form) const {

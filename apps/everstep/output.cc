@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/assert.h"
+#include "interrupt.h"
 #include "json_layout.h"
 
 namespace everstep::cli {
@@ -14,11 +15,29 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 << 10;
 
-void WriteError(const std::string& text) { std::fputs(text.c_str(), stderr); }
+std::string FailureText(const Error& error) {
+  std::string text = "everstep: " + Printable(Name(error.code)) + ": " + Printable(error.message);
+  for (const Fault& fault : error.faults) {
+    text += "\n  " + (fault.pointer.empty() ? "(document)" : Printable(fault.pointer)) + ": " +
+            Printable(fault.message);
+  }
+  return text + "\nsee docs/errors/" + std::string(Name(error.code)) + ".md\n";
+}
+
+std::string UsageText(const Command& command, std::string_view fault) {
+  const std::string name(command.name);
+  return "everstep " + name + ": " + Printable(fault) + "\nsee 'everstep help " + name + "'\n";
+}
 
 }  // namespace
 
-Output::Output(int stream) : stream_(stream), look_(OutputLook()) {}
+Output::Output(int stream) : look_(OutputLook()), stream_(stream) {}
+
+void Output::RefreshLook() {
+  const Look now = OutputLook();
+  look_.columns = now.columns;
+  look_.rows = now.rows;
+}
 
 bool Output::Write(std::string_view text) {
   if (is_open()) buffer_.append(text);
@@ -26,18 +45,38 @@ bool Output::Write(std::string_view text) {
 }
 
 bool Output::Flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty() && is_open()) {
-    const ssize_t written = write(stream_, rest.data(), rest.size());
-    if (written >= 0) {
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      error_ = errno;
-    }
-  }
+  if (is_open() && !buffer_.empty()) error_ = Send(buffer_);
   buffer_.clear();
   return is_open();
 }
+
+int Output::Send(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(stream_, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+void Output::WriteError(std::string_view text) {
+  Flush();
+  std::fputs(std::string(text).c_str(), stderr);
+}
+
+int Output::interrupts() { return InterruptCount(); }
+
+bool Output::gone() { return false; }
+
+bool Output::Wait(std::chrono::milliseconds time) {
+  if (!Interrupted()) WaitForInput(-1, time);
+  return !Interrupted();
+}
+
+void Output::Remember(std::string_view) {}
 
 OutputForm FormOf(const Arguments& arguments) {
   const std::string& word = arguments.Text("output");
@@ -54,18 +93,22 @@ void WriteDocument(OutputForm form, std::string_view json, Output& out) {
 }
 
 ExitCode Fail(const Error& error) {
-  std::string text = "everstep: " + Printable(Name(error.code)) + ": " + Printable(error.message);
-  for (const Fault& fault : error.faults) {
-    text += "\n  " + (fault.pointer.empty() ? "(document)" : Printable(fault.pointer)) + ": " +
-            Printable(fault.message);
-  }
-  WriteError(text + "\nsee docs/errors/" + std::string(Name(error.code)) + ".md\n");
+  std::fputs(FailureText(error).c_str(), stderr);
+  return ExitCodeOf(error.code);
+}
+
+ExitCode Fail(const Error& error, Output& out) {
+  out.WriteError(FailureText(error));
   return ExitCodeOf(error.code);
 }
 
 ExitCode FailUsage(const Command& command, std::string_view fault) {
-  const std::string name(command.name);
-  WriteError("everstep " + name + ": " + Printable(fault) + "\nsee 'everstep help " + name + "'\n");
+  std::fputs(UsageText(command, fault).c_str(), stderr);
+  return ExitCode::kUsage;
+}
+
+ExitCode FailUsage(const Command& command, std::string_view fault, Output& out) {
+  out.WriteError(UsageText(command, fault));
   return ExitCode::kUsage;
 }
 

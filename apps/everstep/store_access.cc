@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "data_folder.h"
 #include "interrupt.h"
 
 namespace everstep::cli {
@@ -43,7 +44,10 @@ Result<std::unique_ptr<Log>> OpenToWrite(const Arguments& arguments, IfMissing i
   while (true) {
     auto log = Log::Open(options);
     const bool is_locked = !log && log.error().code == ErrorCode::kStoreLocked;
-    if (!is_locked || left.count() <= 0 || Interrupted()) return log;
+    if (is_locked && (left.count() <= 0 || Interrupted())) {
+      return WithOwner(std::move(log).error(), options.directory);
+    }
+    if (!is_locked) return log;
     const auto pause = std::min(left, kRetryEvery);
     WaitForInput(-1, pause);
     left -= pause;

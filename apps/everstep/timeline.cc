@@ -6,62 +6,11 @@
 #include <map>
 #include <optional>
 
+#include "event_words.h"
 #include "snapshot_text.h"
 
 namespace everstep::cli {
 namespace {
-
-enum class Part : std::uint8_t { kOpens, kCloses, kNeither };
-
-// How an event is drawn.
-struct Drawing {
-  std::string_view type;
-  std::string_view glyph;
-  std::string_view ascii;
-  Colour colour;
-  std::string_view words;
-  Part part;
-};
-
-constexpr Drawing kDrawings[] = {
-    {"RunQueued", "○", "o", Colour::kDim, "queued", Part::kNeither},
-    {"RunApproved", "◎", "o", Colour::kCyan, "approved", Part::kNeither},
-    {"RunStarted", "▶", ">", Colour::kCyan, "started", Part::kOpens},
-    {"RunPaused", "‖", "=", Colour::kYellow, "paused", Part::kNeither},
-    {"RunResumed", "▶", ">", Colour::kCyan, "resumed", Part::kNeither},
-    {"RunCompleted", "✔", "+", Colour::kGreen, "completed", Part::kCloses},
-    {"RunFailed", "✘", "x", Colour::kRed, "failed", Part::kCloses},
-    {"RunCancelled", "■", "x", Colour::kYellow, "cancelled", Part::kCloses},
-    {"StepScheduled", "○", "o", Colour::kDim, "scheduled", Part::kNeither},
-    {"StepStarted", "▶", ">", Colour::kCyan, "started", Part::kOpens},
-    {"StepFailed", "✘", "x", Colour::kRed, "failed", Part::kCloses},
-    {"StepCompleted", "✔", "+", Colour::kGreen, "completed", Part::kCloses},
-    {"StepSkipped", "–", "-", Colour::kDim, "skipped", Part::kNeither},
-    {"StepDelayed", "◷", "~", Colour::kYellow, "delayed", Part::kNeither},
-    {"ToolStarted", "▷", ">", Colour::kDim, "tool called", Part::kOpens},
-    {"ToolProcessed", "◁", "<", Colour::kDim, "tool came back", Part::kCloses},
-    {"LoopStarted", "▷", ">", Colour::kDim, "loop began", Part::kOpens},
-    {"LoopIterationStarted", "▷", ">", Colour::kDim, "turn began", Part::kOpens},
-    {"LoopIterationFinished", "◁", "<", Colour::kDim, "turn ended", Part::kCloses},
-    {"LoopFinished", "◁", "<", Colour::kDim, "loop ended", Part::kCloses},
-    {"RetryStarted", "↻", "@", Colour::kYellow, "retry began", Part::kOpens},
-    {"RetryProcessed", "↻", "@", Colour::kYellow, "retry came back", Part::kCloses},
-    {"SinkStarted", "▷", ">", Colour::kDim, "sink began", Part::kOpens},
-    {"SinkProcessed", "◁", "<", Colour::kDim, "sink ended", Part::kCloses},
-    {"HookCreated", "⚑", "?", Colour::kBlue, "hook waits", Part::kOpens},
-    {"HookConflict", "⚑", "!", Colour::kRed, "hook's token is taken", Part::kNeither},
-    {"HookReceived", "⚑", "!", Colour::kBlue, "hook received", Part::kCloses},
-    {"HookDisposed", "⚐", ".", Colour::kDim, "hook disposed", Part::kNeither},
-    {"WaitCreated", "◷", "~", Colour::kYellow, "wait began", Part::kOpens},
-    {"WaitCompleted", "◷", "~", Colour::kYellow, "wait is over", Part::kCloses},
-    {"SignalAccepted", "⚡", "*", Colour::kBlue, "signal accepted", Part::kNeither},
-    {"SignalRejected", "⚡", "*", Colour::kRed, "signal rejected", Part::kNeither},
-    {"ErrorRecorded", "!", "!", Colour::kRed, "error recorded", Part::kOpens},
-    {"ErrorResolved", "✔", "+", Colour::kGreen, "error resolved", Part::kCloses},
-    {"ErrorUnrecoverable", "!", "!", Colour::kRed, "error cannot be resolved", Part::kNeither},
-    {"ChildStarted", "▶", ">", Colour::kCyan, "child run started", Part::kOpens},
-    {"ChildFinished", "✔", "+", Colour::kGreen, "child run ended", Part::kCloses},
-};
 
 constexpr std::size_t kAxisColumns = 24;
 constexpr std::size_t kNameColumnsMax = 32;
@@ -74,21 +23,8 @@ struct Line {
   std::string took;
   std::string axis;
   const NativeEvent* event;
-  Drawing drawing;
+  EventWords drawing;
 };
-
-Drawing DrawingOf(const NativeEvent& event) {
-  const auto found = std::ranges::find(kDrawings, event.type, &Drawing::type);
-  Drawing drawing = found != std::end(kDrawings)
-                        ? *found
-                        : Drawing{event.type, "·", ".", Colour::kDim, event.type, Part::kNeither};
-  if (event.type == "StepStarted" && event.attempt > 1) {
-    drawing.glyph = "↻";
-    drawing.ascii = "@";
-    drawing.colour = Colour::kYellow;
-  }
-  return drawing;
-}
 
 // A step and a hook may have the same id: the first word of the type tells them apart.
 std::string SubjectOf(const NativeEvent& event) {
@@ -126,15 +62,15 @@ class Drawer {
         {},
         {},
         &event,
-        DrawingOf(event)};
+        WordsFor(event)};
     line.words = line.drawing.words;
     const bool again = event.type == "StepStarted" && event.attempt > 1;
     if (again) line.words += ", attempt " + std::to_string(event.attempt);
 
     std::optional<SystemTime> opened;
     const std::string subject = SubjectOf(event);
-    if (line.drawing.part == Part::kOpens) opened_[subject] = event.emitted_at;
-    if (line.drawing.part == Part::kCloses) {
+    if (line.drawing.part == EventWords::Part::kOpens) opened_[subject] = event.emitted_at;
+    if (line.drawing.part == EventWords::Part::kCloses) {
       const auto found = opened_.find(subject);
       if (found != opened_.end()) opened = found->second;
     }
@@ -173,7 +109,9 @@ class Drawer {
   std::map<std::string, SystemTime> opened_;
 };
 
-std::string TitleOf(const RunSnapshot& snapshot, const Look& look) {
+}  // namespace
+
+std::string TimelineTitle(const RunSnapshot& snapshot, const Look& look) {
   std::string text = look.Paint(Colour::kBold, snapshot.run_id) + "  " +
                      look.Paint(ColourOfStatus(snapshot.status), snapshot.status);
   if (!snapshot.substatus.empty()) text += " (" + snapshot.substatus + ")";
@@ -186,11 +124,9 @@ std::string TitleOf(const RunSnapshot& snapshot, const Look& look) {
          "\n";
 }
 
-}  // namespace
-
 std::string TimelineText(const RunSnapshot& snapshot, const std::vector<NativeEvent>& events,
                          const Look& look) {
-  std::string text = TitleOf(snapshot, look);
+  std::string text = TimelineTitle(snapshot, look);
   if (events.empty()) return text;
   Drawer drawer(events, look);
   std::vector<Line> lines;
@@ -207,7 +143,7 @@ std::string TimelineText(const RunSnapshot& snapshot, const std::vector<NativeEv
   }
   const bool has_axis = look.columns >= kColumnsForAxis;
   for (const Line& line : lines) {
-    const Drawing& drawing = line.drawing;
+    const EventWords& drawing = line.drawing;
     std::string row =
         look.Paint(Colour::kDim, std::string(offset - line.offset.size(), ' ') + line.offset);
     row += "  " + look.Paint(drawing.colour, look.Glyph(drawing.glyph, drawing.ascii)) + " ";

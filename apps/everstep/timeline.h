@@ -14,4 +14,7 @@ namespace everstep::cli {
 std::string TimelineText(const RunSnapshot& snapshot, const std::vector<NativeEvent>& events,
                          const Look& look);
 
+// The line above it: the run, its status, its plan.
+std::string TimelineTitle(const RunSnapshot& snapshot, const Look& look);
+
 }  // namespace everstep::cli

@@ -1,0 +1,102 @@
+#include "data_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+namespace everstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kForItsUser = 0700;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The store's engine holds a record lock on this file; the kernel knows whose it is. Must not be
+// asked by the process that holds it: closing the file would end its lock.
+int LockOwner(const std::string& store) {
+  const int file = open((store + "/LOCK").c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return 0;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool answered = fcntl(file, F_GETLK, &lock) == 0;
+  close(file);
+  return answered && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
+// "everstep run plan.yaml", as far as it can be seen.
+std::string CommandLineOf(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text) c = c == '\0' ? ' ' : c;
+  constexpr std::size_t kShown = 120;
+  return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
+}
+
+}  // namespace
+
+Result<Folder> Folder::Find(const Arguments& arguments) {
+  if (arguments.Has(kFolderOption.name)) {
+    if (arguments.Text(kFolderOption.name).empty()) {
+      return Error{ErrorCode::kInvalidArgument, "--data names no folder", {}};
+    }
+    return Folder(arguments.Text(kFolderOption.name));
+  }
+  if (const std::string named = Variable("EVERSTEP_DATA"); !named.empty()) return Folder(named);
+  // The XDG rules: a path that is not absolute counts as not set.
+  if (const std::string state = Variable("XDG_STATE_HOME"); state.starts_with('/')) {
+    return Folder(state + "/everstep");
+  }
+  if (const std::string home = Variable("HOME"); !home.empty()) {
+    return Folder(home + "/.local/state/everstep");
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "no data folder: give --data DIR, or set EVERSTEP_DATA or HOME",
+               {}};
+}
+
+Status Folder::Make() const {
+  std::error_code failed;
+  if (fs::exists(path_, failed)) return Ok();
+  fs::create_directories(path_, failed);
+  if (!failed && chmod(path_.c_str(), kForItsUser) == 0) return Ok();
+  const std::string reason = failed ? failed.message() : std::strerror(errno);
+  return Error{ErrorCode::kStoreIo, path_ + ": " + reason, {}};
+}
+
+EngineOptions Folder::Options() const {
+  EngineOptions options;
+  options.log.directory = store();
+  options.tools.artifact_directory = artifacts();
+  options.tools.secrets_file = secrets();
+  return options;
+}
+
+int Folder::Owner() const { return LockOwner(store()); }
+
+Error WithOwner(Error error, const std::string& store) {
+  if (error.code != ErrorCode::kStoreLocked) return error;
+  const int process = LockOwner(store);
+  if (process == 0) return error;
+  error.message = store + ": process " + std::to_string(process) + " owns the store";
+  if (const std::string line = CommandLineOf(process); !line.empty()) {
+    error.message += " (" + line + ")";
+  }
+  return error;
+}
+
+}  // namespace everstep::cli

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "actor.h"
+#include "commands.h"
+#include "output.h"
+#include "progress.h"
+#include "run_drawing.h"
+#include "run_order.h"
+#include "run_watch.h"
+#include "store_access.h"
+#include "store_command.h"
+
+namespace everstep::cli {
+namespace {
+
+constexpr std::size_t kRunsAtOnce = 1'000;
+constexpr int kIdsTried = 100;
+
+constexpr std::string_view kForms[] = {"table", "json"};
+constexpr OptionSpec kOptions[] = {
+    kFolderOption,
+    {"input", OptionKind::kList, "NAME=VALUE", "an input of the plan; any number of times"},
+    {"input-file", OptionKind::kText, "FILE", "inputs as a JSON object; --input goes before it"},
+    {"run-id", OptionKind::kText, "ID", "the run [default: made from plan and inputs]"},
+    {"new", OptionKind::kSwitch, "", "start another run instead of going on with one"},
+    {"watch", OptionKind::kSwitch, "", "show progress (the default)"},
+    {"no-watch", OptionKind::kSwitch, "", "say only how it ended"},
+    kTenantOption,
+    {"project", OptionKind::kText, "ID", "the project", "default"},
+    {"environment", OptionKind::kText, "ID", "the environment", "default"},
+    {"priority", OptionKind::kText, "N", "instead of the plan's; larger first"},
+    {"output", OptionKind::kWord, "FORM", "table, or json: the events, one a line", "table",
+     kForms},
+    kWaitOption,
+};
+
+std::string QuotedWord(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The same command line, which goes on with the run; without --new, which would not.
+std::string ResumeCommand(const Arguments& arguments, const std::string& run_id) {
+  std::string text = "everstep run";
+  for (const std::string& word : arguments.words()) {
+    if (word != "--new") text += " " + QuotedWord(word);
+  }
+  const bool names_run = arguments.Has("run-id") || !arguments.Has("new");
+  return names_run ? text : text + " --run-id " + run_id;
+}
+
+std::optional<std::uint64_t> NumberBehind(std::string_view run_id, std::string_view stem) {
+  if (!run_id.starts_with(stem) || !run_id.substr(stem.size()).starts_with('-')) return {};
+  const std::string_view digits = run_id.substr(stem.size() + 1);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return number;
+}
+
+class Running {
+ public:
+  Running(const EngineCall& call, RunOrder order) : call_(call), order_(std::move(order)) {}
+
+  ExitCode Run() {
+    const auto after = StartOrGoOn();
+    if (!after) return everstep::cli::Fail(after.error(), call_.out);
+    // Whoever goes on in place of this process goes on with this run, and leaves a pause alone.
+    RunOrder rest = order_;
+    rest.plan.clear();
+    rest.fresh = false;
+    rest.wake = false;
+    call_.out.Remember(rest.ToJson());
+    const auto progress = MakeProgress();
+    if (!said_.empty()) progress->Say(said_);
+    RunWatch watch(
+        call_.store,
+        {order_.run_id, call_.arguments.Text("tenant"), *after,
+         ResumeCommand(call_.arguments, order_.run_id), call_.Hint("approve " + order_.run_id)},
+        *progress, call_.out);
+    const auto code = watch.Follow();
+    return code ? *code : everstep::cli::Fail(code.error(), call_.out);
+  }
+
+ private:
+  // Answers the runSeq behind which the run is shown.
+  Result<std::uint64_t> StartOrGoOn() {
+    if (order_.run_id.empty()) {
+      const auto found = FindOrName();
+      if (!found) return found.error();
+    }
+    const auto existing = call_.store.log().Snapshot(order_.run_id);
+    if (existing) return GoOn(*existing);
+    if (existing.error().code != ErrorCode::kRunNotFound) return existing.error();
+    return Start();
+  }
+
+  // The newest run of this plan with these inputs, or the next one's id.
+  Status FindOrName() {
+    RunFilter filter;
+    filter.tenant_id = call_.arguments.Text("tenant");
+    filter.limit = kRunsAtOnce;
+    do {
+      const auto page = call_.store.log().Runs(filter);
+      if (!page) return page.error();
+      for (const RunSummary& run : page->runs) {
+        const auto number = NumberBehind(run.run_id, order_.stem);
+        if (!number) continue;
+        const bool goes_on = !order_.fresh && !HasEnded(run.status);
+        Name(goes_on ? *number : *number + 1);
+        return Ok();
+      }
+      filter.cursor = page->cursor;
+    } while (!filter.cursor.empty());
+    Name(1);
+    return Ok();
+  }
+
+  void Name(std::uint64_t number) {
+    number_ = number;
+    order_.run_id = order_.stem + "-" + std::to_string(number);
+  }
+
+  Result<std::uint64_t> GoOn(const RunSnapshot& snapshot) {
+    if (HasEnded(snapshot.status)) {
+      said_ = order_.run_id + " had ended before";
+      return snapshot.last_event_seq;
+    }
+    said_ = "going on with " + order_.run_id;
+    if (snapshot.status != "PAUSED" || !order_.wake) return snapshot.last_event_seq;
+    SignalRequest request;
+    request.run_id = order_.run_id;
+    request.tenant_id = call_.arguments.Text("tenant");
+    request.type = "RESUME";
+    request.actor = LocalActor("Admin");
+    const auto decision = call_.store.Signal(request);
+    if (!decision) return decision.error();
+    if (decision->decision != "ACCEPTED") {
+      return Error{ErrorCode::kInvalidTransition,
+                   "RESUME was refused: " + decision->code + " " + decision->reason,
+                   {}};
+    }
+    return snapshot.last_event_seq;
+  }
+
+  Result<std::uint64_t> Start() {
+    StartRequest request;
+    request.plan = order_.plan;
+    request.plan_uri = order_.uri;
+    request.inputs = order_.inputs;
+    request.tenant_id = call_.arguments.Text("tenant");
+    request.project_id = call_.arguments.Text("project");
+    request.environment_id = call_.arguments.Text("environment");
+    request.triggered_by = LocalActor("Admin").id;
+    if (call_.arguments.Has("priority")) {
+      const std::string& text = call_.arguments.Text("priority");
+      std::int32_t priority = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
+      if (error != std::errc() || end != text.data() + text.size()) {
+        return Error{ErrorCode::kInvalidArgument, "--priority takes a whole number", {}};
+      }
+      request.priority = priority;
+    }
+    // An id of a run that was removed stays taken for a while.
+    for (int tried = 0;; ++tried) {
+      request.run_id = order_.run_id;
+      const auto started = call_.store.Start(request);
+      if (started) {
+        order_.run_id = started->run_id;
+        return std::uint64_t{0};
+      }
+      const ErrorCode code = started.error().code;
+      const bool is_taken = code == ErrorCode::kRunExpired || code == ErrorCode::kRunAlreadyExists;
+      if (!is_taken || number_ == 0 || tried == kIdsTried) return started.error();
+      Name(number_ + 1);
+    }
+  }
+
+  std::unique_ptr<Progress> MakeProgress() {
+    std::string deliver = call_.Hint("deliver");
+    Output& out = call_.out;
+    if (FormOf(call_.arguments) == OutputForm::kJson) return MakeEventProgress(out);
+    if (call_.arguments.Has("no-watch")) return MakeQuietProgress(out);
+    if (out.look().is_terminal) return MakeLiveProgress(std::move(deliver), out);
+    return MakeLineProgress(std::move(deliver), out);
+  }
+
+  const EngineCall& call_;
+  RunOrder order_;
+  std::uint64_t number_ = 0;  // of the id; zero: it was given
+  std::string said_;
+};
+
+Result<std::string> Prepare(const Arguments& arguments) {
+  if (arguments.Has("watch") && arguments.Has("no-watch")) {
+    return Error{ErrorCode::kInvalidArgument, "--watch and --no-watch contradict each other", {}};
+  }
+  if (arguments.Has("new") && arguments.Has("run-id")) {
+    return Error{
+        ErrorCode::kInvalidArgument, "--new makes an id of its own; leave out --run-id", {}};
+  }
+  const auto order = RunOrder::Of(arguments);
+  if (!order) return order.error();
+  return order->ToJson();
+}
+
+ExitCode OnEngine(const EngineCall& call) {
+  auto order = RunOrder::FromJson(call.body);
+  if (!order) return Fail(order.error(), call.out);
+  return Running(call, *std::move(order)).Run();
+}
+
+constexpr StoreCommand kOnStore{Prepare, nullptr, OnEngine, true};
+
+}  // namespace
+
+const Command kRun{
+    "run",
+    "FILE",
+    1,
+    1,
+    "Run a plan to its end, showing how it goes.",
+    "Running the same command again goes on with the run if it has not ended: the id is made\n"
+    "from the plan and its inputs. Ctrl-C pauses the run once its running steps are done; twice\n"
+    "cancels it. Other unfinished runs of the data folder go on meanwhile. If another process\n"
+    "has the folder open, that one runs the plan and this one shows it.\n\n"
+    "Exits with 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED.",
+    kOptions,
+    RunOnStore,
+    &kOnStore,
+};
+
+}  // namespace everstep::cli

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "everstep/engine.h"
+#include "look.h"
+
+namespace everstep::cli {
+
+// The run's facts, its steps as a tree, its result or error.
+std::string RunViewText(const RunView& view, SystemTime now, const std::string& deliver_command,
+                        const Look& look);
+
+// Members without a value are left out.
+std::string RunViewJson(const RunView& view);
+std::string ExplanationJson(const Explanation& explanation);
+
+}  // namespace everstep::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "everstep/engine.h"
+#include "output.h"
+#include "progress.h"
+
+namespace everstep::cli {
+
+// Follows a run of this process's engine until it ends, or until whoever started it wants to stop:
+// the first interrupt pauses the run and waits until its steps have settled, the second cancels it.
+class RunWatch {
+ public:
+  struct Subject {
+    std::string run_id;
+    std::string tenant_id;
+    std::uint64_t after = 0;      // events up to here have been seen
+    std::string resume_command;   // shown when the run is paused
+    std::string approve_command;  // shown when it waits for an approval to start
+  };
+
+  RunWatch(Engine& engine, Subject subject, Progress& progress, Output& out)
+      : engine_(engine), subject_(std::move(subject)), progress_(progress), out_(out) {}
+
+  // How the run was left. Of no meaning if `out` is gone.
+  Result<ExitCode> Follow();
+
+ private:
+  enum class Wish : std::uint8_t { kNone, kPause, kCancel };
+
+  Status Look(Subscription& events);  // takes events, and the run as it is now
+  void Attend();                      // to interrupts
+  void Order(std::string_view type, std::string_view reason);
+  bool IsLeft() const;
+  ExitCode Finish(Subscription& events);
+
+  Engine& engine_;
+  const Subject subject_;
+  Progress& progress_;
+  Output& out_;
+  RunView view_;
+  bool changed_ = true;
+  std::chrono::steady_clock::time_point next_view_{};
+  std::chrono::steady_clock::time_point stale_at_{};
+  Wish wish_ = Wish::kNone;
+  bool refused_ = false;  // to pause
+  bool asked_ = false;    // for the approval
+};
+
+// 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED or not yet ended.
+ExitCode ExitCodeOfRun(std::string_view status);
+
+}  // namespace everstep::cli

@@ -1,0 +1,160 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "base/json.h"
+#include "base/random.h"
+#include "commands.h"
+#include "data_folder.h"
+#include "output.h"
+#include "plan_file.h"
+#include "table.h"
+#include "work/secret_file.h"
+
+namespace everstep::cli {
+namespace {
+
+constexpr std::size_t kKeyBytes = 32;
+constexpr OptionSpec kOptions[] = {kFolderOption};
+constexpr OptionSpec kListOptions[] = {kFolderOption, kOutputOption};
+
+Error Failed(const std::string& path) {
+  return {ErrorCode::kSecretUnavailable, path + ": " + std::strerror(errno), {}};
+}
+
+// The first secret makes the key, for its user only; it is never replaced.
+Status MakeKey(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return errno == EEXIST ? Ok() : Status(Failed(path));
+  std::array<char, kKeyBytes> key;
+  for (std::size_t i = 0; i < key.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t random = SystemRandom().Next();
+    std::memcpy(key.data() + i, &random, sizeof(random));
+  }
+  const bool written =
+      write(file, key.data(), key.size()) == ssize_t{kKeyBytes} && fsync(file) == 0;
+  close(file);
+  return written ? Ok() : Status(Failed(path));
+}
+
+Result<std::unique_ptr<SecretFile>> OpenSecrets(const Arguments& arguments, bool make) {
+  const auto folder = Folder::Find(arguments);
+  if (!folder) return folder.error();
+  const std::string key_path = folder->secrets() + ".key";
+  if (make) {
+    if (const Status made = folder->Make(); !made) return made.error();
+    if (const Status made = MakeKey(key_path); !made) return made.error();
+  }
+  auto key = SecretFileKey::FromFile(key_path);
+  if (!key) return key.error();
+  return std::make_unique<SecretFile>(folder->secrets(), *std::move(key), SystemRandom());
+}
+
+bool HasSecrets(const Arguments& arguments) {
+  const auto folder = Folder::Find(arguments);
+  std::error_code failed;
+  return folder && std::filesystem::exists(folder->secrets(), failed);
+}
+
+// A terminal does not show what is typed.
+Result<std::string> ReadValue() {
+  termios before{};
+  const bool is_terminal = tcgetattr(STDIN_FILENO, &before) == 0;
+  if (is_terminal) {
+    termios quiet = before;
+    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    std::fputs("value, ended by Ctrl-D on a line of its own: ", stderr);
+  }
+  auto value = ReadWholeFile("-");
+  if (is_terminal) {
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    std::fputs("\n", stderr);
+  }
+  if (value && value->ends_with('\n')) value->pop_back();
+  return value;
+}
+
+ExitCode RunSet(const Arguments& arguments, Output& out) {
+  const auto secrets = OpenSecrets(arguments, true);
+  if (!secrets) return Fail(secrets.error(), out);
+  const auto value = ReadValue();
+  if (!value) return Fail(value.error(), out);
+  const std::string& key = arguments.operands().front();
+  const auto version = (*secrets)->Set(key, *value);
+  if (!version) return Fail(version.error(), out);
+  out.Write(Printable(key) + " is set, version " + *version + "\n");
+  return ExitCode::kOk;
+}
+
+ExitCode RunList(const Arguments& arguments, Output& out) {
+  std::vector<SecretFile::Entry> entries;
+  if (HasSecrets(arguments)) {
+    const auto secrets = OpenSecrets(arguments, false);
+    if (!secrets) return Fail(secrets.error(), out);
+    const auto listed = (*secrets)->List();
+    if (!listed) return Fail(listed.error(), out);
+    entries = *listed;
+  }
+  const OutputForm form = FormOf(arguments);
+  if (form == OutputForm::kTable) {
+    Table table({"SECRET", "VERSION"});
+    for (const SecretFile::Entry& entry : entries) table.Add({entry.key, entry.version});
+    out.Write(table.TakeText(out.look()));
+    return ExitCode::kOk;
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.BeginArray();
+  for (const SecretFile::Entry& entry : entries) {
+    json.BeginObject();
+    json.Member("key", entry.key);
+    json.Member("version", entry.version);
+    json.EndObject();
+  }
+  json.EndArray();
+  WriteDocument(form, text, out);
+  return ExitCode::kOk;
+}
+
+ExitCode RunRemove(const Arguments& arguments, Output& out) {
+  const auto secrets = OpenSecrets(arguments, false);
+  if (!secrets) return Fail(secrets.error(), out);
+  const std::string& key = arguments.operands().front();
+  const Status removed = (*secrets)->Remove(key);
+  if (!removed) return Fail(removed.error(), out);
+  out.Write(Printable(key) + " is removed\n");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+const Command kSecretSet{
+    "secret set",
+    "KEY",
+    1,
+    1,
+    "Keep a secret, read from standard input, encrypted in the data folder.",
+    "Plans name it in secretRefs with the provider \"file\". The next step that asks for it\n"
+    "gets the new value. The key to the file is DATA/secrets.key, made with the first secret.",
+    kOptions,
+    RunSet,
+};
+
+const Command kSecretList{
+    "secret list", "",      0, 0, "List the names and versions of secrets, never their values.", "",
+    kListOptions,  RunList,
+};
+
+const Command kSecretRemove{
+    "secret remove", "KEY", 1, 1, "Remove a secret.", "", kOptions, RunRemove,
+};
+
+}  // namespace everstep::cli

@@ -1,0 +1,399 @@
+#!/usr/bin/env bash
+# Running plans from the outside: the data folder, its owner and visitors, what is shown, and what
+# happens when a run is interrupted or its process killed.
+# Usage: run.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
+set -uo pipefail
+
+everstep=$(realpath "${1:-${EVERSTEP:?the path of the program}}")
+work=$(mktemp -d)
+children=()
+cleanup() {
+  for child in "${children[@]}"; do kill -9 "$child" 2>/dev/null; done
+  rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work" || exit 1
+unset EVERSTEP_STORE NO_COLOR XDG_STATE_HOME
+export LC_ALL=C.UTF-8 TMPDIR=$work/tmp HOME=$work/home EVERSTEP_DATA=$work/data
+mkdir "$TMPDIR" "$HOME"
+failures=0
+
+# run ARGUMENT...: the program with nothing on standard input; leaves $status, out and err.
+run() {
+  timeout 30 "$everstep" "$@" >out 2>err </dev/null
+  status=$?
+}
+# begin NAME ARGUMENT...: the program in the background, with NAME.out and NAME.err; leaves $child.
+begin() {
+  local name=$1
+  shift
+  "$everstep" "$@" >"$name.out" 2>"$name.err" </dev/null &
+  child=$!
+  children+=("$child")
+}
+# finish NAME: waits for it; leaves $status, out and err.
+finish() {
+  wait "$child"
+  status=$?
+  cp "$1.out" out
+  cp "$1.err" err
+}
+# expect SENTENCE CONDITION: a condition of the shell that has to hold.
+expect() {
+  if eval "$2"; then
+    echo "ok - $1"
+  else
+    failures=$((failures + 1))
+    echo "not ok - $1"
+    echo "#   condition: $2"
+    echo "#   exit code: ${status:-}"
+    sed 's/^/#   out: /' out | head -n 12
+    sed 's/^/#   err: /' err | head -n 8
+  fi
+}
+says() { grep -qF -- "$1" "${2:-out}"; }
+lines() { (($(wc -l <"${2:-out}") == $1)); }
+json() { python3 -c "import json,sys;v=json.load(open('out'));sys.exit(0 if ($1) else 1)"; }
+# wait_for CONDITION: up to ten seconds.
+wait_for() {
+  for _ in $(seq 200); do
+    eval "$1" && return 0
+    sleep 0.05
+  done
+  return 1
+}
+# The newest run of a plan.
+newest() { "$everstep" ls --plan "$1" --limit 1 --output json | sed -n 's/.*"runId": "\(.*\)",/\1/p'; }
+
+# ---- plans
+cat >greet.yaml <<'YAML'
+metadata: {planId: greet, planVersion: "1.0"}
+inputs:
+  name: {type: string, default: you, description: who is greeted}
+  times: {type: integer, default: 1}
+steps:
+  - {stepId: hello, kind: echo, inputs: {message: "hello {{ inputs.name }}"}}
+  - {stepId: bye, kind: echo, inputs: {message: "{{ steps.hello.result.message }}, bye"}}
+outputs: {said: "{{ steps.bye.result.message }}", times: "{{ inputs.times }}"}
+YAML
+# Each step notes that it ran; a step that was begun and killed is noted again, a finished one never.
+cat >slow.yaml <<YAML
+metadata: {planId: slow, planVersion: "1.0"}
+steps:
+  - {stepId: one, kind: shell, inputs: {command: "echo one >>$work/effects; sleep 0.5"}}
+  - {stepId: two, kind: shell, inputs: {command: "echo two >>$work/effects; sleep 0.5"}}
+  - {stepId: three, kind: shell, inputs: {command: "echo three >>$work/effects; sleep 0.5"}}
+YAML
+cat >fails.yaml <<'YAML'
+metadata: {planId: fails, planVersion: "1.0"}
+steps:
+  - {stepId: broken, kind: shell, inputs: {command: "exit 3"}}
+  - {stepId: never, kind: echo, inputs: {message: unreachable}}
+YAML
+cat >retries.yaml <<YAML
+metadata: {planId: retries, planVersion: "1.0"}
+steps:
+  - stepId: flaky
+    kind: shell
+    inputs: {command: "test -e $work/tried || { touch $work/tried; exit 1; }"}
+    retryPolicy: {maxAttempts: 3, backoff: none, initialDelay: 200ms, retryOn: [EXIT_STATUS]}
+  - stepId: many
+    foreach: "{{ [1, 2, 3, 4, 5] }}"
+    kind: echo
+    inputs: {message: "{{ item }}"}
+YAML
+cat >asks.yaml <<'YAML'
+metadata: {planId: asks, planVersion: "1.0"}
+inputs: {token: {type: string, default: payment}}
+steps:
+  - {stepId: payment, waitFor: {hook: {token: "{{ inputs.token }}", timeout: 1h}}}
+  - {stepId: book, kind: echo, inputs: {paid: "{{ steps.payment.result }}"}}
+outputs: {paid: "{{ steps.book.result.paid }}"}
+YAML
+cat >signs.yaml <<'YAML'
+metadata: {planId: signs, planVersion: "1.0", requiresApproval: true}
+steps:
+  - {stepId: sign-off, waitFor: {approval: {prompt: "Go?", timeout: 1h}}}
+YAML
+cat >holds.yaml <<YAML
+metadata: {planId: holds, planVersion: "1.0"}
+steps:
+  - {stepId: load, kind: shell, inputs: {command: "test -e $work/loadable"}, onFailure: hold}
+  - {stepId: report, kind: echo, inputs: {message: loaded}}
+YAML
+cat >broken.yaml <<'YAML'
+metadata: {planId: broken, planVersion: "1.0"}
+steps:
+  - {stepId: a, kind: echo, dependsOn: [b]}
+  - {stepId: c, kind: echo, inputs: {message: "{{ 1 + }}"}}
+YAML
+
+# ---- plan check, plan graph
+run plan check greet.yaml fails.yaml
+expect "a right plan is said to be right, with its inputs" \
+  '((status == 0)) && says "greet.yaml: ok: plan greet 1.0, 2 steps" && says "who is greeted" && says "fails.yaml: ok"'
+run plan check broken.yaml greet.yaml
+expect "all faults of a plan are named with line and column" \
+  '((status == 3)) && grep -qE "^broken.yaml:3:[0-9]+: error: " out && grep -qE "^broken.yaml:4:[0-9]+: error: " out && says "greet.yaml: ok"'
+run plan check broken.yaml --output json
+expect "faults come as JSON too" '((status == 3)) && json "not v[0][\"ok\"] and {f[\"line\"] for f in v[0][\"faults\"]} >= {3, 4}"'
+run plan check nowhere.yaml
+expect "a plan that is not there exits 4" '((status == 4)) && says "nowhere.yaml"'
+run plan graph greet.yaml
+expect "a plan is drawn for the terminal" '((status == 0)) && says hello && says bye'
+run plan graph greet.yaml --form mermaid
+expect "and as Mermaid" '((status == 0)) && grep -qE "^(flowchart|graph) " out'
+run plan graph greet.yaml --form dot
+expect "and as DOT" '((status == 0)) && grep -qE "^digraph " out'
+
+# ---- run
+run ls
+expect "before the first run there is no store" '((status == 4)) && says STORE_NOT_FOUND err && [[ ! -e data ]]'
+run run greet.yaml --input name=Ada
+expect "a plan runs to its end" '((status == 0)) && says "completed" && says "hello Ada, bye" && says "is COMPLETED after"'
+greeted=$(newest greet)
+expect "the run's id is made of plan, inputs and number" '[[ $greeted =~ ^greet-[0-9a-f]{8}-1$ ]]'
+expect "the data folder is for its user only" '[[ $(stat -c %a data) == 700 && -d data/store ]]'
+expect "the socket is gone with its process" '[[ ! -e data/owner.sock ]]'
+run run greet.yaml --input name=Ada --no-watch
+expect "running again behind the end starts the next run" \
+  '((status == 0)) && ! says started && [[ $(newest greet) == "${greeted%-1}-2" ]]'
+run run greet.yaml --input name=Bea --no-watch
+expect "other inputs are other runs" '((status == 0)) && [[ $(newest greet) != "${greeted%-*}"* ]]'
+echo '{"name":"Cyd","times":2}' >inputs.json
+run run greet.yaml --input-file inputs.json --input times=3 --run-id mine --output json
+expect "inputs come from a file, options go before it, events as NDJSON" \
+  '((status == 0)) && says "\"runId\":\"mine\"" && says RunCompleted && ! grep -qv "^{" out'
+run show mine
+expect "show tells inputs, steps and result" \
+  '((status == 0)) && says "\"times\":3" && says "✔ hello" && says "hello Cyd, bye"'
+run run greet.yaml --run-id mine
+expect "a run that has ended is shown, not run again" '((status == 0)) && says "mine had ended before" && says COMPLETED'
+run run greet.yaml --input nonsense
+expect "an input without a value is a usage error" '((status == 2)) && says "NAME=VALUE" err'
+run run greet.yaml --input nobody=1
+expect "an unknown input is bad input" '((status == 3)) && says INVALID_INPUT err && says nobody err'
+run run broken.yaml
+expect "a plan with faults does not run" '((status == 3)) && says "broken.yaml:3:" err'
+run run fails.yaml
+expect "a failed run exits 1 and says why" '((status == 1)) && says "is FAILED" && says EXIT_STATUS'
+run run retries.yaml
+expect "a retry and a loop are told of" \
+  '((status == 0)) && says "will retry" && says "started, attempt 2" && says "5/5"'
+echo hidden | timeout 10 "$everstep" secret set billing/key >out 2>err
+status=$?
+expect "a secret is kept" '((status == 0)) && says "version 1" && [[ $(stat -c %a data/secrets) == 600 ]]'
+run secret list
+expect "secrets are listed by name" '((status == 0)) && says billing/key && ! says hidden'
+run secret remove billing/key
+expect "and removed" '((status == 0)) && run secret list && ! says billing/key'
+
+# ---- looking at a store at rest
+run ls --status completed
+expect "ls lists runs by status" '((status == 0)) && says mine && ! says fails-'
+run show mine --output json
+expect "show has a JSON form" 'json "v[\"status\"] == \"COMPLETED\" and len(v[\"steps\"]) == 2"'
+run events mine --type StepCompleted --dialect devkit
+expect "events come in any dialect" '((status == 0)) && lines 2 && says step_completed'
+retried=$(newest retries)
+run timeline "$retried"
+expect "timeline draws a bar for each step, attempts apart and waits hatched" \
+  '((status == 0)) && grep -qE "^flaky .*▒.*, 2 attempts$" out && grep -qE "^many .*█" out && says "┃"'
+run timeline "$retried" --ascii --items
+expect "in ASCII too, with the turns of loops" '((status == 0)) && ! LC_ALL=C grep -qP "[^\x00-\x7F]" out && says many:4'
+run timeline mine --events
+expect "or a line for each event" '((status == 0)) && says "completed"'
+run replay mine --to 2
+expect "replay shows the state as of an event and the events around it" \
+  '((status == 0)) && says RUNNING && says "Then" && says "events   2"'
+run replay mine --to 999
+expect "replay beyond the end is refused" '((status == 2))'
+run why mine
+expect "why of a run that has ended says so" '((status == 0)) && says "complete"'
+run signal mine pause
+expect "a signal to a run that has ended is refused" '((status == 1)) && says RUN_TERMINAL err'
+run signal mine explode
+expect "a signal that does not exist is a usage error" '((status == 2)) && says "RETRY_STEP" err'
+run show nobody
+expect "a run that does not exist exits 4" '((status == 4)) && says RUN_NOT_FOUND err'
+run deliver nobody
+expect "a token that nobody waits for exits 4" '((status == 4)) && says HOOK_NOT_FOUND err'
+
+# ---- killed, and run again
+begin killed run slow.yaml
+wait_for 'says two effects 2>/dev/null'
+kill -9 "$child"
+finish killed 2>/dev/null
+slow=$(newest slow)
+run show "$slow"
+expect "a killed run stays as it was" '((status == 0)) && says RUNNING && says "✔ one"'
+run why "$slow"
+expect "why says what it waits for" '((status == 0)) && says "two"'
+run run slow.yaml
+expect "the same command goes on with it" '((status == 0)) && says "going on with $slow" && says "is COMPLETED"'
+expect "a completed step was not run again, the broken one was" \
+  '(($(grep -c one effects) == 1 && $(grep -c two effects) == 2 && $(grep -c three effects) == 1))'
+
+# ---- interrupted, and run again
+rm effects
+begin paused run slow.yaml
+wait_for 'says one effects 2>/dev/null'
+kill -INT "$child"
+finish paused
+slow=$(newest slow)
+expect "Ctrl-C pauses the run behind the step that runs: exit 9" \
+  '((status == 9)) && says "is PAUSED" && says "go on with: everstep run slow.yaml" && lines 1 effects'
+run signal "$slow" resume
+expect "a run at rest can be resumed" '((status == 0)) && says ACCEPTED'
+run signal "$slow" PAUSE --reason "not today" --signal-id s-1
+expect "and paused" '((status == 0)) && says ACCEPTED'
+run signal "$slow" pause --reason "not today" --signal-id s-1
+expect "the same signal id counts once" '((status == 0)) && says "decided before"'
+run why "$slow"
+expect "why names the pause and its reason" '((status == 0)) && says "not today" && says "everstep signal $slow resume"'
+run run slow.yaml
+expect "the same command resumes a paused run" '((status == 0)) && says resumed && lines 3 effects'
+begin cancelled run slow.yaml --new
+wait_for 'lines 4 effects'
+kill -TERM "$child"
+wait_for 'says pausing cancelled.out'
+kill -INT "$child"
+finish cancelled
+expect "the second interrupt cancels: exit 8" '((status == 8)) && says "is CANCELLED"'
+
+# ---- an owner and its visitors
+begin owner run asks.yaml --run-id asked
+owner=$child
+wait_for 'says "everstep deliver payment" owner.out'
+expect "a step that waits shows the command to answer it" 'says "everstep deliver payment" owner.out'
+expect "the owner has a socket for its user only" '[[ $(stat -c %a data/owner.sock) == 600 ]]'
+run show asked
+expect "show asks the owner" '((status == 0)) && says RUNNING && says "⚑ payment"'
+run why asked --output json
+expect "why asks the owner" 'json "v[\"blockers\"][0][\"kind\"] == \"hook\" and v[\"blockers\"][0][\"causeSeq\"] > 0"'
+run ls --status running
+expect "ls asks the owner" '((status == 0)) && says asked'
+run timeline asked
+expect "timeline asks the owner" '((status == 0)) && grep -qE "^payment .*▒" out'
+run replay asked --to 1
+expect "replay asks the owner" '((status == 0)) && says asked'
+run run greet.yaml --input name=Dan
+expect "a second run goes to the owner" '((status == 0)) && says "hello Dan, bye"'
+expect "which is still the owner" 'kill -0 $owner && [[ -e data/owner.sock ]]'
+run run fails.yaml --no-watch
+expect "its exit code comes back" '((status == 1)) && says "is FAILED"'
+run run greet.yaml --input nobody=1
+expect "and its errors" '((status == 3)) && says nobody err'
+run signal asked pause
+expect "a signal goes to the owner" '((status == 0)) && says ACCEPTED'
+run signal asked resume
+expect "and the next" '((status == 0)) && wait_for "says resumed owner.out"'
+printf '{"eventType":"RunStarted","runId":"x"}\n' | timeout 10 "$everstep" log append \
+  --store data/store --lock-timeout 100ms >out 2>err
+status=$?
+expect "a second owner is refused and told who the first is" \
+  '((status == 5)) && says STORE_LOCKED err && says "process $owner" err'
+begin follower events asked --follow --output ndjson
+follower=$child
+wait_for 'says HookCreated follower.out'
+begin visitor run slow.yaml --run-id visited
+visitor=$child
+wait_for 'says started visitor.out'
+run deliver payment --payload '{"amount":7}'
+expect "deliver answers the step" '((status == 0)) && says "delivered to asked"'
+child=$owner
+finish owner
+expect "the owner ends with its own run" '((status == 0)) && says "\"amount\":7"'
+child=$visitor
+finish visitor
+expect "a visitor's run goes on in the visitor" '((status == 0)) && says "going on with visited" && says "is COMPLETED"'
+wait_for 'says RunCompleted follower.out'
+kill -INT "$follower"
+child=$follower
+finish follower
+expect "who follows events loses none and sees none twice" \
+  '((status == 130)) && says RunCompleted && (($(sort out | uniq -d | wc -l) == 0))'
+
+begin stopped run asks.yaml --run-id asked-again --input token=again
+wait_for 'says "deliver again" stopped.out'
+kill -STOP "$child"
+run ls --lock-timeout 100ms
+expect "an owner that does not answer does not stop those who read" '((status == 0)) && says asked-again'
+run why asked-again --lock-timeout 100ms
+expect "others are told who it is" '((status == 5)) && says "process $child" err && says "does not answer" err'
+kill -CONT "$child"
+run deliver again
+finish stopped
+expect "and later it goes on" '((status == 0))'
+
+# ---- approvals, held steps
+begin signs run signs.yaml --run-id signed
+wait_for 'says "everstep approve signed" signs.out'
+run approve signed --reason fine
+expect "a run is approved" '((status == 0)) && wait_for "says \"everstep deliver\" signs.out"'
+token=$(sed -n 's/.*everstep deliver \([^ ]*\).*/\1/p' signs.out | tail -n 1)
+run deliver "$token" --reject --comment "too early"
+finish signs
+expect "a rejected approval fails the run" '((status == 1)) && says "too early"'
+begin holds run holds.yaml --run-id held
+wait_for 'says EXIT_STATUS holds.out'
+run why held
+expect "why names the held step and the way out" '((status == 0)) && says "held" && says "retry --step load"'
+run signal held retry --step load --role Viewer
+expect "a viewer may not retry" '((status == 1)) && says AUTHZ_DENIED'
+touch loadable
+run signal held retry --step load
+finish holds
+expect "a retried step goes on" '((status == 0)) && says "is COMPLETED"'
+
+# ---- the folder
+run run greet.yaml --data "$work/other" --no-watch
+expect "--data names another folder" '((status == 0)) && [[ -d other/store ]]'
+EVERSTEP_DATA='' XDG_STATE_HOME=$work/state run run greet.yaml --no-watch
+expect "the XDG state folder is the default" '((status == 0)) && [[ -d state/everstep/store ]]'
+EVERSTEP_DATA='' run run greet.yaml --no-watch
+expect "else it is below the home" '((status == 0)) && [[ -d home/.local/state/everstep/store ]]'
+long=$work/$(printf 'long%.0s' $(seq 40))
+begin long run asks.yaml --run-id deep --data "$long"
+wait_for 'says "deliver payment --data" long.out || says "deliver" long.out'
+run deliver payment --data "$long"
+finish long
+expect "a folder with a long name has a socket too" '((status == 0)) && says "is COMPLETED"'
+
+# ---- on a terminal
+cat >screen.py <<'PYTHON'
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
+seen = b""
+while True:
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    seen += piece
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PYTHON
+cat >widths.py <<'PYTHON'
+import re, sys
+text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", open("out", encoding="utf-8", newline="").read())
+drawing = text.split(" is COMPLETED")[0].split("\n")[:-1]  # what stands below is text
+sys.exit(any(len(line.strip("\r")) > int(sys.argv[1]) for line in drawing))
+PYTHON
+rm -f tried effects
+TERM=xterm timeout 20 python3 screen.py "$everstep" run retries.yaml --new >out 2>err
+status=$?
+expect "on a terminal the tree is redrawn in place, in colour" \
+  '((status == 0)) && grep -qP "\x1b\[[0-9]+A" out && grep -qP "\x1b\[32m" out && says "(2/3)"'
+expect "no line is wider than the terminal" \
+  'python3 widths.py 40'
+TERM=xterm NO_COLOR=1 timeout 20 python3 screen.py "$everstep" run greet.yaml --new >out 2>err
+status=$?
+expect "NO_COLOR is heeded" '((status == 0)) && ! grep -qP "\x1b\[[0-9;]+m" out'
+
+exit $((failures > 0))
