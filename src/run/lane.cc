@@ -1,6 +1,7 @@
 #include "run/lane.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "run/lane_resident.h"
@@ -131,7 +132,6 @@ void Lane::HandleDone() {
     const auto found = residents_.find(report.task.run_id);
     if (found == residents_.end() || store_stopped_) continue;
     Resident& resident = *found->second;
-    resident.has_done = true;
     world_.counters.steps_ended.fetch_add(1);
     resident.run->Report(TurnOf(resident), report.task, report.outcome);
   }
@@ -148,10 +148,9 @@ void Lane::Handle(LaneOrder order) {
   if (auto* look = std::get_if<LookOrder>(&order.what)) {
     // A look waits for what it sees.
     if (resident.touched) {
-      resident.answers.push_back([look = std::move(look->look), &resident](const Error* error) {
-        if (error != nullptr) return look(*error);
-        look(resident.run.get());
-      });
+      resident.answers.push_back(
+          [look = look->look, &resident](const Error*) { look(resident.run.get()); });
+      resident.followers.push_back(std::move(order));
     } else {
       look->look(resident.run.get());
       Retire(resident);
@@ -187,7 +186,10 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
           [&](HookOrder& what) { Deliver(resident, what); },
           [&](SignalCall& what) { Signal(resident, what); },
           [&](ChildEndOrder& what) { run.ChildEnded(turn, what.end); },
-          [&](SlotOrder& what) { run.SlotGranted(turn, what.key); },
+          [&](SlotOrder& what) {
+            // The grant of an ask that was withdrawn meanwhile is of no use to a later one.
+            if (world_.slots.Holds(run.run_id(), what.key)) run.SlotGranted(turn, what.key);
+          },
           [&](TokenOrder& what) { run.TokenTaken(turn, what.hook_id); },
           [&](RecoverOrder& what) {
             if (what.restored) world_.host.Restored(run);
@@ -294,21 +296,32 @@ bool Lane::Settle(Resident& resident, const Result<Placed>& placed) {
   return true;
 }
 
-// What was decided did not become durable: the run is folded again when the next order comes.
+// What was decided did not become durable: the run stands where its log says, and what it was told
+// is told again. Last of all it recovers, for what nobody will tell again: slots, deadlines,
+// immediate results.
 void Lane::Discard(Resident& resident, const Error& error) {
   const RunId run_id = resident.run->run_id();
   std::vector<LaneOrder> orders = std::move(resident.orders);
-  if (resident.has_done) orders.push_back({run_id, RecoverOrder{}});
-  world_.slots.Forget(run_id);
+  const bool recovers = std::ranges::any_of(orders, [](const LaneOrder& order) {
+    return std::holds_alternative<RecoverOrder>(order.what);
+  });
+  if (!recovers) orders.push_back({run_id, RecoverOrder{}});
+  std::vector<LaneOrder> followers = std::move(resident.followers);
   if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
-  residents_.erase(run_id);
+  const std::unique_ptr<Resident> gone = std::move(residents_.extract(run_id).mapped());
   world_.counters.runs_in_memory.fetch_sub(1);
   if (error.code == ErrorCode::kIndeterminate || error.code == ErrorCode::kStoreStopped) {
     store_stopped_ = true;
+  } else {
+    FoldAgain(*gone->run);
   }
+  for (LaneOrder& follower : followers) own_.push_back(std::move(follower));
   const bool full = error.code == ErrorCode::kStoreFull;
   for (LaneOrder& order : orders) {
-    if (std::holds_alternative<StartOrder>(order.what)) world_.host.NotStarted(run_id, 0, true);
+    const bool admitted = std::holds_alternative<StartOrder>(order.what) ||
+                          std::holds_alternative<ApproveOrder>(order.what);
+    if (admitted) world_.host.NotStarted(run_id, 0, true);
+    if (std::holds_alternative<SlotOrder>(order.what)) continue;  // given back; it asks again
     const bool asked = std::holds_alternative<StartOrder>(order.what) ||
                        std::holds_alternative<SignalCall>(order.what) ||
                        std::holds_alternative<HookOrder>(order.what) ||
@@ -323,19 +336,33 @@ void Lane::Discard(Resident& resident, const Error& error) {
   }
 }
 
+void Lane::FoldAgain(const PlanRun& before) {
+  const RunId& run_id = before.run_id();
+  const auto loaded = Load(run_id);
+  if (!loaded) {
+    (void)world_.slots.Keep(run_id, {});
+    return;
+  }
+  PlanRun& run = *(*loaded)->run;
+  run.TakeOver(before, world_.slots.Keep(run_id, run.progress().running));
+  Reindex(**loaded);
+}
+
 void Lane::Release(Resident& resident) {
   PlanRun& run = *resident.run;
   Effects effects = std::move(resident.turn->effects);
   auto answers = std::move(resident.answers);
   resident.answers.clear();
   resident.orders.clear();
-  resident.has_done = false;
+  resident.followers.clear();
   resident.turn.reset();
   resident.touched = false;
   const RunId run_id = run.run_id();
 
   for (const UnitKey& key : effects.freed_slots) world_.slots.Release(run_id, key);
   for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
+  // An attempt that was ended in the turn that began it is not begun.
+  std::erase_if(effects.dispatch, [&run](const Task& task) { return !run.Runs(task.id); });
   Dispatch(std::move(effects.dispatch));
   for (const auto& [due_at, wait_id] : effects.armed) world_.host.Armed(due_at, run_id, wait_id);
   for (const ChildOrder& child : effects.children) world_.host.StartChild(child);
@@ -345,8 +372,10 @@ void Lane::Release(Resident& resident) {
   if (effects.start_due) world_.host.StartDue();
   for (const auto& answer : answers) answer(nullptr);
   if (IsTerminal(run.status())) {
-    world_.counters.runs_ended.fetch_add(1);
-    world_.host.Ended(run);
+    if (!std::exchange(resident.ended, true)) {
+      world_.counters.runs_ended.fetch_add(1);
+      world_.host.Ended(run);
+    }
   } else if (run.more()) {
     own_.push_back({run_id, RecoverOrder{}});
   }

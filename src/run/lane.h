@@ -193,6 +193,7 @@ class Lane final : public TaskReports {
   void Dispatch(std::vector<Task> tasks);
   void CheckToken(const PlanRun& run, const std::string& token, const std::string& hook_id);
   void Discard(Resident& resident, const Error& error);
+  void FoldAgain(const PlanRun& before);
   void Retire(Resident& resident);
   void Reindex(Resident& resident);
   void Measure(Timestamp before, std::size_t events);

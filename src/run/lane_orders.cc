@@ -39,6 +39,7 @@ Lane::Resident& Lane::Adopt(std::unique_ptr<PlanRun> run) {
   const RunId run_id = run->run_id();
   auto resident = std::make_unique<Resident>(*this, std::move(run));
   resident->durable = resident->run->progress().last_seq;
+  resident->ended = IsTerminal(resident->run->status());
   world_.counters.runs_in_memory.fetch_add(1);
   return *residents_.emplace(run_id, std::move(resident)).first->second;
 }
@@ -98,10 +99,10 @@ void Lane::Start(LaneOrder& order) {
     StartedRun started = AnswerOf(*(*existing)->run, {});
     started.existing = true;
     if ((*existing)->touched) {
-      (*existing)->answers.push_back([answer = what.answer, started](const Error* error) {
-        if (!answer) return;
-        error != nullptr ? answer(*error) : answer(started);
+      (*existing)->answers.push_back([answer = what.answer, started](const Error*) {
+        if (answer) answer(started);
       });
+      (*existing)->followers.push_back(std::move(order));
       return;
     }
     if (what.answer) what.answer(std::move(started));
@@ -145,17 +146,19 @@ void Lane::Begin(Resident& resident, std::uint64_t epoch) {
 
 void Lane::Admit(Resident& resident, const AdmitOrder& order) {
   const RunStatus status = resident.run->status();
-  const bool waits = status == RunStatus::kPending || status == RunStatus::kApproved;
+  const bool approval = resident.run->progress().plan->requires_approval;
+  const bool waits = status == (approval ? RunStatus::kApproved : RunStatus::kPending);
   if (waits && resident.run->progress().ending == PlanProgress::Ending::kNone) {
     return Begin(resident, order.epoch);
   }
-  // It was started or ended before; the lease only has to be settled.
-  resident.answers.push_back(
-      [this, run_id = resident.run->run_id(), epoch = order.epoch, status](const Error* error) {
-        if (error != nullptr) return;
-        if (IsTerminal(status)) return world_.host.NotStarted(run_id, epoch, true);
-        world_.host.Started(run_id, epoch);
-      });
+  const bool unapproved = approval && status == RunStatus::kPending;
+  // It was started or ended before, or is not approved; the lease only has to be settled.
+  resident.answers.push_back([this, run_id = resident.run->run_id(), epoch = order.epoch, status,
+                              unapproved](const Error* error) {
+    if (error != nullptr) return;
+    if (IsTerminal(status) || unapproved) return world_.host.NotStarted(run_id, epoch, true);
+    world_.host.Started(run_id, epoch);
+  });
 }
 
 void Lane::Approve(Resident& resident, ApproveOrder& order) {

@@ -25,12 +25,13 @@ struct Lane::Resident final : StartGate {
 
   Lane& lane;
   std::unique_ptr<PlanRun> run;
-  EventSeq durable;  // of the last event known to be
+  EventSeq durable;    // of the last event known to be
+  bool ended = false;  // and the host knows
   // Of this turn:
   bool touched = false;
   std::optional<PlanRun::Turn> turn;
-  std::vector<LaneOrder> orders;  // to be decided again if the write fails
-  bool has_done = false;          // immediate tools reported
+  std::vector<LaneOrder> orders;     // to be decided again if the write fails
+  std::vector<LaneOrder> followers;  // that wait for the outcome; asked again if the write fails
   std::vector<std::function<void(const Error*)>> answers;
   // Of the index:
   Timestamp deadline{};

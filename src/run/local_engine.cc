@@ -23,6 +23,18 @@ Lane::Options LaneOptions(const EngineOptions& options) {
           options.write_budget};
 }
 
+bool WaitsToStart(std::string_view status) { return status == "PENDING" || status == "APPROVED"; }
+
+bool IsSet(const AdmissionLimit& limit) {
+  return limit.running_max > 0 || limit.starts_per_second > 0;
+}
+
+bool HasLimits(const AdmissionPolicy& policy) {
+  return IsSet(policy.engine) || IsSet(policy.tenant) || IsSet(policy.project) ||
+         std::ranges::any_of(policy.tenants,
+                             [](const auto& tenant) { return IsSet(tenant.second); });
+}
+
 std::optional<SystemTime> TimeOf(std::optional<Timestamp> time) { return time; }
 
 }  // namespace
@@ -40,6 +52,7 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
                Post(run_id, {run_id, SlotOrder{key}});
              }),
       admission_(options_.admission),
+      limited_(HasLimits(options_.admission)),
       fetcher_(std::move(parts.plans)),
       tools_(std::move(parts.tools)) {
   for (const std::string& kind : tools_->Kinds()) {
@@ -185,8 +198,15 @@ Status LocalEngine::Recover() {
 
 // ---- admission
 
+// Without limits there is nothing to count, and a run costs no memory here.
+bool LocalEngine::IsCounted(const RunOrigin& origin) const {
+  return limited_ || options_.passive || !origin.concurrency_key.empty() ||
+         origin.start_at != Timestamp{};
+}
+
 LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& origin,
                                          bool must_keep) {
+  if (!IsCounted(origin)) return {.start = true};
   const AdmissionRun run{
       run_id,          origin.scope.tenant_id, origin.scope.project_id, origin.concurrency_key,
       origin.priority, origin.start_at};
@@ -261,6 +281,7 @@ void LocalEngine::Restored(const PlanRun& run) {
       run.status() == RunStatus::kPending && run.progress().plan->requires_approval;
   if (child || unapproved || IsTerminal(run.status())) return;
   const bool waits = run.status() == RunStatus::kPending || run.status() == RunStatus::kApproved;
+  if (!waits && !IsCounted(origin)) return;
   Timestamp start_at{};
   const auto start = run.progress().waits.find("start");
   if (start != run.progress().waits.end()) start_at = start->second.due_at;
@@ -357,7 +378,7 @@ Result<std::string> LocalEngine::Deliver(const HookDelivery& delivery) {
 
 Result<RunView> LocalEngine::View(std::string_view run_id) {
   auto view = Look<RunView>(run_id, [](const PlanRun& run) { return run.View(); });
-  if (!view || view->status != "PENDING") return view;
+  if (!view || !WaitsToStart(view->status)) return view;
   const std::lock_guard lock(admission_mutex_);
   view->queue_position = admission_.Position(RunId(std::string(run_id)));
   return view;
@@ -375,7 +396,7 @@ Result<Explanation> LocalEngine::Why(std::string_view run_id) {
     }
     return explanation;
   });
-  if (!why || why->status != "PENDING") return why;
+  if (!why || !WaitsToStart(why->status)) return why;
   const std::lock_guard lock(admission_mutex_);
   const auto block = admission_.Why(id, clock_.Now());
   if (!block) return why;

@@ -90,6 +90,7 @@ class LocalEngine final : public Engine, private LaneHost {
   void ReportChild(const RunId& child, const RunId& parent);
   Result<SignalDecision> RetryRun(const SignalRequest& request, const SignalVerdict& verdict);
 
+  bool IsCounted(const RunOrigin& origin) const;
   Lane& LaneOf(const RunId& run_id);
   template <typename T>
   Result<T> Ask(const RunId& run_id, std::function<LaneOrder(std::function<void(Result<T>)>)> make);
@@ -114,6 +115,7 @@ class LocalEngine final : public Engine, private LaneHost {
 
   std::mutex admission_mutex_;
   Admission admission_;  // guarded by admission_mutex_
+  const bool limited_;
   std::uint64_t start_failures_ = 0;
 
   std::unique_ptr<PlanFetcher> fetcher_;

@@ -242,12 +242,20 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
     if (!decided) return decided;
     decision = std::move(*decided);
   }
-  if (decision.decision != "ACCEPTED") return decision;
+  if (decision.decision != "ACCEPTED") {
+    if (!ended) return decision;
+    // As for every order to a run that has ended: a refusal has no log to be recorded in.
+    return Error{ErrorCode::kRunTerminal,
+                 "the run is " + std::string(Name(original->status)) + "; " + decision.reason,
+                 {}};
+  }
   // The log of a run that has ended is closed: the decision stands in the new run's.
   StartOrder order;
   order.plan = original->plan;
   order.origin = original->origin;
   order.origin.original = RunId(request.run_id);
+  order.origin.parent = {};  // nobody waits for it, whoever waited for the first
+  order.origin.parent_step.clear();
   order.origin.request_id.clear();
   order.origin.start_at = {};
   if (ended) order.signal = verdict;

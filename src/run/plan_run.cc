@@ -182,11 +182,19 @@ void PlanRun::Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome)
   Advance(turn);
 }
 
+bool PlanRun::Runs(const TaskId& task) const {
+  const Unit* unit = progress_.Find(UnitNamed(*progress_.plan, task.step_id));
+  return unit != nullptr && unit->status == EntityStatus::kRunning &&
+         unit->logical_attempt == task.logical_attempt &&
+         unit->engine_attempt == task.engine_attempt;
+}
+
 void PlanRun::SlotGranted(Turn& turn, const UnitKey& key) {
   const bool goes_on = progress_.ending == PlanProgress::Ending::kNone
                            ? status() == RunStatus::kRunning
                            : IsEnding() && OutlivesEnding(key);
-  if (asked_.erase(key) == 0 || !goes_on) {
+  if (asked_.erase(key) == 0) return;  // withdrawn, and given back with that
+  if (!goes_on) {
     turn.effects.freed_slots.push_back(key);
     return;
   }

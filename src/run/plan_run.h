@@ -120,6 +120,9 @@ class PlanRun {
   void Tick(Turn& turn);  // deadlines that have passed
   // What runs by the log and not in this process is delivered again; what was left undone goes on.
   void Recover(Turn& turn);
+  // This run was folded again because a decision of `before` is void: goes on with what that one
+  // had under way. `slots`: units whose slots are still held.
+  void TakeOver(const PlanRun& before, std::set<UnitKey> slots);
 
   // ---- looking
   const RunId& run_id() const { return run_id_; }
@@ -130,6 +133,8 @@ class PlanRun {
   Timestamp NextDeadline() const;
   // Nothing of this run is under way in this process: it can leave memory.
   bool Parked() const;
+  // Whether this delivery is the one that the log says runs.
+  bool Runs(const TaskId& task) const;
   bool more() const { return more_; }  // further events follow by themselves: call Recover again
   RunView View() const;
   Explanation Why() const;
@@ -200,6 +205,7 @@ class PlanRun {
   void Redeliver(Turn& turn, const UnitKey& key);
   void FailAtStart(Turn& turn, const UnitKey& key, const Error& error);
   Result<Value> RenderInputs(const UnitKey& key, const std::string& secret_prefix) const;
+  RunId ChildIdOf(const UnitKey& key) const;  // of the unit's attempt
   ChildOrder ChildOf(const UnitKey& key, const std::string& inputs) const;
 
   // plan_run_end.cc

@@ -240,8 +240,9 @@ void PlanRun::LetGo(Turn& turn, const UnitKey& key) {
   if (progress_.hooks.contains(hook_id)) {
     Emit(turn, NewEvent(turn, EventType::kHookDisposed, hook_id));
   }
-  for (const auto& [child_id, child] : progress_.children) {
-    if (child.unit_id == unit_id) turn.effects.cancel_children.push_back(RunId(child_id));
+  RunId child_id = ChildIdOf(key);
+  if (progress_.children.contains(child_id.value())) {
+    turn.effects.cancel_children.push_back(std::move(child_id));
   }
 }
 

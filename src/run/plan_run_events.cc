@@ -110,8 +110,8 @@ void PlanRun::ChildEnded(Turn& turn, const ChildEnd& end) {
   Emit(turn, std::move(event));
   const Unit* unit = progress_.Find(key);
   // The child of an attempt that was given up ends for the record only.
-  const bool current = unit != nullptr && unit->status == EntityStatus::kRunning &&
-                       ChildOf(key, {}).run_id == end.run_id;
+  const bool current =
+      unit != nullptr && unit->status == EntityStatus::kRunning && ChildIdOf(key) == end.run_id;
   if (current) {
     TaskOutcome outcome;
     outcome.result = end.result;

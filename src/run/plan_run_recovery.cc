@@ -1,5 +1,7 @@
 // How a run that was read back from its log goes on.
 
+#include <utility>
+
 #include "run/plan_run.h"
 
 namespace everstep {
@@ -13,6 +15,22 @@ void PlanRun::Recover(Turn& turn) {
     if (more_) return;
   }
   Advance(turn);
+}
+
+void PlanRun::TakeOver(const PlanRun& before, std::set<UnitKey> slots) {
+  slots_ = std::move(slots);
+  drain_alerted_ = before.drain_alerted_;
+  for (const auto& [key, delivery] : before.under_way_) {
+    const Unit& then = *before.progress_.Find(key);
+    const Unit* now = progress_.Find(key);
+    const bool same = now != nullptr && now->status == EntityStatus::kRunning &&
+                      now->logical_attempt == then.logical_attempt &&
+                      now->engine_attempt == then.engine_attempt;
+    if (!same) continue;
+    under_way_[key] = delivery;
+    if (delivery.timeout_at != Timestamp{}) deadlines_.insert({delivery.timeout_at, key, false});
+    if (delivery.lease_until != Timestamp{}) deadlines_.insert({delivery.lease_until, key, true});
+  }
 }
 
 void PlanRun::RecoverTools(Turn& turn) {

@@ -338,11 +338,15 @@ void PlanRun::StartHook(Turn& turn, const UnitKey& key) {
   EmitTimeout(turn, key, wait.timeout);
 }
 
+RunId PlanRun::ChildIdOf(const UnitKey& key) const {
+  return ChildRunId(run_id_, IdOf(key), progress_.Find(key)->logical_attempt);
+}
+
 ChildOrder PlanRun::ChildOf(const UnitKey& key, const std::string& inputs) const {
   const ChildPlan& child = *progress_.plan->steps[key.step].child;
   const std::string unit_id = IdOf(key);
   ChildOrder order;
-  order.run_id = ChildRunId(run_id_, unit_id, progress_.Find(key)->logical_attempt);
+  order.run_id = ChildIdOf(key);
   const auto known = progress_.origin.children.find(
       child.reference.empty() ? ToHex(Sha256(child.document)) : child.reference);
   if (known != progress_.origin.children.end()) order.plan_sha256 = known->second;

@@ -92,8 +92,9 @@ StepView PlanRun::ViewOf(StepIndex step) const {
     view.items_failed = loop->second.failed;
     view.items_running = loop->second.running;
   }
-  for (const auto& [child_id, child] : progress_.children) {
-    if (child.unit_id == spec.step_id) view.child_run_id = child_id;
+  if (spec.child && unit.status == EntityStatus::kRunning) {
+    const std::string child_id = ChildIdOf({step}).value();
+    if (progress_.children.contains(child_id)) view.child_run_id = child_id;
   }
   return view;
 }
@@ -202,11 +203,9 @@ void PlanRun::ExplainUnit(const UnitKey& key, Explanation& to) const {
     }
   } else if (key.role != UnitKey::Role::kUndo && spec.child) {
     blocker.kind = "child";
-    for (const auto& [child_id, child] : progress_.children) {
-      if (child.unit_id != id) continue;
-      blocker.message = "step " + id + " waits for its child run " + child_id;
-      blocker.remedy = "everstep why " + child_id;
-    }
+    const std::string child_id = ChildIdOf(key).value();
+    blocker.message = "step " + id + " waits for its child run " + child_id;
+    blocker.remedy = "everstep why " + child_id;
   } else if (!under_way_.contains(key) && !tools_.Has(ActionOf(key).kind)) {
     blocker.kind = "worker";
     blocker.message = "no worker here has the tool " + ActionOf(key).kind + " for step " + id;

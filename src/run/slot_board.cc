@@ -1,5 +1,6 @@
 #include "run/slot_board.h"
 
+#include <iterator>
 #include <vector>
 
 namespace everstep {
@@ -16,7 +17,7 @@ bool SlotBoard::Request(const RunId& run_id, const UnitKey& key, const Ask& ask,
   const std::lock_guard lock(mutex_);
   const Owner owner{run_id, key};
   const std::uint64_t handle = ++last_handle_;
-  handles_[owner] = handle;
+  handles_.emplace(owner, handle);
   owners_.emplace(handle, owner);
   return slots_.Request({.handle = handle,
                          .tenant = ask.tenant,
@@ -28,8 +29,8 @@ bool SlotBoard::Request(const RunId& run_id, const UnitKey& key, const Ask& ask,
 
 void SlotBoard::Release(const RunId& run_id, const UnitKey& key) {
   std::unique_lock lock(mutex_);
-  const auto found = handles_.find({run_id, key});
-  if (found == handles_.end()) return;
+  const auto found = handles_.lower_bound({run_id, key});
+  if (found == handles_.end() || found->first != Owner{run_id, key}) return;
   const std::uint64_t handle = found->second;
   handles_.erase(found);
   Free(std::move(lock), handle);
@@ -43,21 +44,46 @@ void SlotBoard::Free(std::unique_lock<std::mutex> lock, std::uint64_t handle) {
   for (const auto& [run_id, key] : granted) on_grant_(run_id, key);
 }
 
-void SlotBoard::Forget(const RunId& run_id) {
-  while (true) {
-    std::unique_lock lock(mutex_);
-    const auto found = handles_.lower_bound({run_id, UnitKey{0, UnitKey::Role::kStep, 0}});
-    if (found == handles_.end() || found->first.first != run_id) return;
-    const std::uint64_t handle = found->second;
-    handles_.erase(found);
-    Free(std::move(lock), handle);
+std::set<UnitKey> SlotBoard::Keep(const RunId& run_id, const std::set<UnitKey>& units) {
+  std::set<UnitKey> kept;
+  std::vector<std::uint64_t> freed;
+  std::unique_lock lock(mutex_);
+  auto entry = handles_.lower_bound({run_id, UnitKey{0, UnitKey::Role::kStep, 0}});
+  while (entry != handles_.end() && entry->first.first == run_id) {
+    const UnitKey& key = entry->first.second;
+    if (units.contains(key) && slots_.Holds(entry->second) && kept.insert(key).second) {
+      ++entry;
+    } else {
+      freed.push_back(entry->second);
+      entry = handles_.erase(entry);
+    }
   }
+  for (const std::uint64_t handle : freed) {
+    if (!lock.owns_lock()) lock.lock();
+    Free(std::move(lock), handle);
+    lock = std::unique_lock(mutex_, std::defer_lock);
+  }
+  return kept;
+}
+
+std::optional<std::uint64_t> SlotBoard::Newest(const RunId& run_id, const UnitKey& key) const {
+  const auto after = handles_.upper_bound({run_id, key});
+  if (after == handles_.begin()) return std::nullopt;
+  const auto newest = std::prev(after);
+  if (newest->first != Owner{run_id, key}) return std::nullopt;
+  return newest->second;
+}
+
+bool SlotBoard::Holds(const RunId& run_id, const UnitKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto handle = Newest(run_id, key);
+  return handle && slots_.Holds(*handle);
 }
 
 std::string SlotBoard::Why(const RunId& run_id, const UnitKey& key) {
   const std::lock_guard lock(mutex_);
-  const auto found = handles_.find({run_id, key});
-  return found == handles_.end() ? std::string() : slots_.Why(found->second);
+  const auto handle = Newest(run_id, key);
+  return handle ? slots_.Why(*handle) : std::string();
 }
 
 }  // namespace everstep

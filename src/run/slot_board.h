@@ -3,6 +3,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,22 +31,26 @@ class SlotBoard {
   void SetCapacity(const std::string& queue, std::uint32_t capacity);
   // True: the unit has its slot. False: it is granted later.
   bool Request(const RunId& run_id, const UnitKey& key, const Ask& ask, Timestamp now);
-  // Gives a slot back, or withdraws the ask.
+  // Gives a slot back, or withdraws the ask. Of a unit that asked again before it gave back, the
+  // older one.
   void Release(const RunId& run_id, const UnitKey& key);
-  // All of a run.
-  void Forget(const RunId& run_id);
+  // All of a run but the slots that these units hold; answers which of them do.
+  std::set<UnitKey> Keep(const RunId& run_id, const std::set<UnitKey>& units);
+  // Whether the unit's newest ask was granted.
+  bool Holds(const RunId& run_id, const UnitKey& key);
   // Why the unit waits; empty: it does not.
   std::string Why(const RunId& run_id, const UnitKey& key);
 
  private:
   using Owner = std::pair<RunId, UnitKey>;
 
+  std::optional<std::uint64_t> Newest(const RunId& run_id, const UnitKey& key) const;
   void Free(std::unique_lock<std::mutex> lock, std::uint64_t handle);
 
   const GrantFn on_grant_;
   std::mutex mutex_;
   Slots slots_;  // guarded by mutex_, as the next three
-  std::map<Owner, std::uint64_t> handles_;
+  std::multimap<Owner, std::uint64_t> handles_;  // of one owner in the order of asking
   std::unordered_map<std::uint64_t, Owner> owners_;
   std::uint64_t last_handle_ = 0;
 };

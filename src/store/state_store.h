@@ -203,7 +203,7 @@ struct StoreOptions {
   bool read_only = false;                      // beside a process that owns the store
   std::uint64_t free_bytes_min = 64ULL << 20;  // under this much free disk the store is read-only
   std::uint64_t cache_bytes = 32ULL << 20;     // of blocks read
-  std::uint64_t write_buffer_bytes = 32ULL << 20;  // of rows not yet in a table file
+  std::uint64_t write_buffer_bytes = 64ULL << 20;  // of rows not yet in a table file
 };
 
 std::unique_ptr<StateStore> OpenMemoryStore();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "engine/embedded_log.h"
 #include "event/catalogue.h"
@@ -90,7 +91,10 @@ class PlanWorkbench : public testing::Test {
   }
 
   bool IsOpen(const std::string& step) const { return tools_->open.contains(step); }
-  const Task& Opened(const std::string& step) const { return tools_->open.find(step)->second; }
+  const Task& Opened(const std::string& step) const {
+    EVERSTEP_ASSERT(IsOpen(step));
+    return tools_->open.find(step)->second;
+  }
   void Finish(const std::string& step, const std::string& result = "null") {
     ASSERT_TRUE(IsOpen(step)) << step << " is not under way";
     tools_->Finish(step, TaskOutcome::Success(result));

@@ -1,0 +1,216 @@
+#include <gtest/gtest.h>
+
+#include "testing/plan_workbench.h"
+
+// Waits, hooks and approvals.
+
+namespace everstep {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class PlanRunWaitTest : public PlanWorkbench {};
+
+TEST_F(PlanRunWaitTest, ADurationIsADurableWaitOfARunThatLeavesMemory) {
+  const std::string run = StartSteps("  - {stepId: a, waitFor: {duration: 5m}}\n");
+  EXPECT_EQ(engine_->Metrics().runs_in_memory, 0U);
+  EXPECT_EQ(StepOf(run, "a").wakes_at, clock_.Now() + minutes(5));
+  AdvanceClock(minutes(5) - seconds(1));
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(seconds(1));
+  EXPECT_EQ(Log(run),
+            "RunQueued RunStarted StepStarted(a) WaitCreated WaitCompleted StepCompleted(a) "
+            "RunCompleted");
+}
+
+TEST_F(PlanRunWaitTest, ATimeThatHasPassedDoesNotWait) {
+  const std::string run =
+      StartSteps("  - {stepId: a, waitFor: {until: \"2020-01-01T00:00:00Z\"}}\n");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, UntilWaitsForItsTime) {
+  const std::string run =
+      StartSteps("  - {stepId: a, waitFor: {until: \"2026-02-12T01:00:00Z\"}}\n");
+  AdvanceClock(minutes(59));
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(minutes(1));
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, WhatIsNoTimeFailsTheStep) {
+  const std::string plan = R"(
+metadata: {planId: p, planVersion: "1"}
+inputs: {t: {type: string}}
+steps: [{stepId: a, waitFor: {KIND: "{{ inputs.t }}"}}]
+)";
+  for (const std::string kind : {"duration", "until"}) {
+    std::string text = plan;
+    text.replace(text.find("KIND"), 4, kind);
+    const std::string run = Start(text, R"({"t":"soon"})");
+    EXPECT_EQ(View(run).error_code, "INVALID_INPUT") << kind;
+  }
+}
+
+TEST_F(PlanRunWaitTest, AClockThatGoesBackDoesNotEndAWaitEarly) {
+  const std::string run = StartSteps("  - {stepId: a, waitFor: {duration: 5m}}\n");
+  clock_.JumpBack(hours(1));
+  AdvanceClock(minutes(6));
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(hours(1));
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, AHooksPayloadIsTheResult) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {hook: {}}}
+  - {stepId: b, kind: echo, inputs: {got: "{{ steps.a.result.n }}"}}
+)");
+  const std::string token = StepOf(run, "a").hook_token;
+  ASSERT_EQ(token.size(), 32U) << "made by the engine";
+  EXPECT_EQ(Deliver(token, R"({"n":5})"), run);
+  EXPECT_EQ(tools_->immediate.back().inputs, R"({"got":5})");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, OneDeliveryCountsOnce) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {hook: {token: mine}}}
+  - {stepId: b, waitFor: {hook: {token: mine}}}
+)");
+  EXPECT_EQ(Deliver("mine", "1", "d-1"), run);
+  EXPECT_EQ(StepStatus(run, "b"), "RUNNING") << "the token is free for the next step";
+  EXPECT_EQ(Deliver("other", "1", "d-1"), "HOOK_NOT_FOUND");
+  EXPECT_EQ(Deliver("mine", "2", "bad|id"), "INVALID_ARGUMENT");
+  EXPECT_EQ(Deliver("mine", "{", "d-2"), "INVALID_JSON");
+  EXPECT_EQ(Deliver("mine", "2", "d-2"), run);
+  EXPECT_EQ(Deliver("mine", "2", "d-2"), "HOOK_NOT_FOUND");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, ATokenThatIsTakenFailsTheStep) {
+  const std::string first = StartSteps("  - {stepId: a, waitFor: {hook: {token: mine}}}\n");
+  const std::string second =
+      StartSteps("  - {stepId: a, waitFor: {hook: {token: mine}}, onFailure: hold}\n");
+  EXPECT_EQ(StepOf(second, "a").error_code, "HOOK_CONFLICT");
+  EXPECT_NE(Log(second).find("HookConflict"), std::string::npos);
+  Deliver("mine", "1");
+  EXPECT_EQ(StatusOf(first), "COMPLETED");
+  Signal(second, "RETRY_STEP", R"({"stepId":"a"})");
+  EXPECT_EQ(Deliver("mine", "1"), second);
+  EXPECT_EQ(StatusOf(second), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, ATokenIsTakenByAnotherStepOfTheRunToo) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {hook: {token: mine}}, dependsOn: []}
+  - {stepId: b, waitFor: {hook: {token: mine}}, onFailure: continue}
+)");
+  EXPECT_EQ(StepOf(run, "b").error_code, "HOOK_CONFLICT");
+  Deliver("mine", "1");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, NobodyAnsweredInTime) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {hook: {token: mine, timeout: 1h}}}
+)");
+  AdvanceClock(hours(1));
+  EXPECT_EQ(View(run).error_code, "TIMEOUT");
+  EXPECT_EQ(Deliver("mine", "1"), "HOOK_NOT_FOUND");
+}
+
+TEST_F(PlanRunWaitTest, AnAnswerInTimeMakesTheTimeoutVoid) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {hook: {token: mine, timeout: 1h}}}
+  - {stepId: b, kind: http}
+)");
+  Deliver("mine", "1");
+  AdvanceClock(hours(2));
+  Finish("b");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, TheStepsOwnTimeoutEndsAnyWait) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, timeout: 1h, onFailure: continue, waitFor: {duration: 5h}}
+  - {stepId: b, timeout: 1h, onFailure: continue, waitFor: {hook: {timeout: 5h}}}
+)");
+  AdvanceClock(hours(1));
+  EXPECT_EQ(StepOf(run, "a").error_code, "TIMEOUT");
+  AdvanceClock(hours(1));
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+  EXPECT_EQ(StepOf(run, "b").error_code, "TIMEOUT");
+}
+
+TEST_F(PlanRunWaitTest, AnApproverSaysYes) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {approval: {prompt: "Sure?", token: ok}}}
+)");
+  Deliver("ok", R"({"approved":true,"comment":"go"})");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, AnApproverSaysNo) {
+  for (const std::string no : {R"({"approved":false,"comment":"not now"})", "false"}) {
+    const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {approval: {token: ok}}}
+)");
+    Deliver("ok", no);
+    EXPECT_EQ(View(run).error_code, "APPROVAL_REJECTED") << no;
+  }
+}
+
+TEST_F(PlanRunWaitTest, AnApprovalTimesOutAndIsAskedAgainByItsPolicy) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, retryPolicy: {maxAttempts: 2, backoff: none}, waitFor: {approval: {timeout: 1h}}}
+)");
+  const std::string first = StepOf(run, "a").hook_token;
+  AdvanceClock(hours(1));
+  const std::string second = StepOf(run, "a").hook_token;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(Deliver(first, "{}"), "HOOK_NOT_FOUND");
+  Deliver(second, "{}");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, AnAnswerReachesAPausedRunAndNothingStarts) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {hook: {token: mine}}}
+  - {stepId: b, kind: http}
+)");
+  Signal(run, "PAUSE");
+  EXPECT_EQ(View(run).substatus, "") << "a wait is not in flight";
+  Deliver("mine", "1");
+  EXPECT_EQ(StepStatus(run, "a"), "SUCCESS");
+  EXPECT_FALSE(IsOpen("b"));
+  Signal(run, "RESUME");
+  EXPECT_TRUE(IsOpen("b"));
+}
+
+TEST_F(PlanRunWaitTest, DesignRule14ARunThatIsParkedOnAHookIsRunning) {
+  const std::string run = StartSteps("  - {stepId: a, waitFor: {hook: {}}}\n");
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  EXPECT_EQ(engine_->Metrics().runs_in_memory, 0U);
+}
+
+TEST_F(PlanRunWaitTest, DesignRule18WhatWasDecidedIsNotEvaluatedAgain) {
+  const std::string run = Start(R"(
+metadata: {planId: p, planVersion: "1"}
+inputs: {wait: {default: 1h}, url: {default: old}}
+steps:
+  - {stepId: a, dependsOn: [], waitFor: {duration: "{{ inputs.wait }}"}}
+  - {stepId: b, kind: http, inputs: {url: "{{ inputs.url }}"}}
+)");
+  Signal(run, "UPDATE_PARAMS", R"({"params":{"wait":"5h","url":"new"}})");
+  Restart();
+  EXPECT_EQ(Opened("b").inputs, R"({"url":"old"})");
+  Finish("b");
+  AdvanceClock(hours(1));
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+}  // namespace
+}  // namespace everstep
