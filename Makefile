@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 .PHONY: help run build test bench fuzz format check clean
 
 help:
-	@echo 'make run      build everstep and let it do its job on a store of its own'
+	@echo 'make run      build everstep and run a plan worth watching; interrupted, it goes on when run again'
 	@echo 'make test     build everything, run all tests (release, ASan+UBSan, TSan, fuzz, end to end)'
 	@echo 'make build    build PRESET (dev, release, asan, tsan); default: dev'
 	@echo 'make bench    measure; a table here, build/bench.json for machines'
@@ -21,7 +21,11 @@ help:
 run:
 	@tools/setup build
 	@tools/build release everstep
-	@./build/release/everstep demo
+	@everstep=./build/release/everstep; export EVERSTEP_DATA=build/tour; \
+	$$everstep run examples/tour.yaml || exit $$?; \
+	run=$$($$everstep ls --plan tour --limit 1 --output json | sed -n 's/.*"runId": "\(.*\)".*/\1/p'); \
+	echo; echo "$$ everstep timeline $$run"; $$everstep timeline $$run && \
+	echo && echo "$$ everstep why $$run" && $$everstep why $$run
 
 build:
 	@tools/setup build test

@@ -56,7 +56,7 @@ endif()
 everstep_precompile(everstep-tests
   ${everstep_std_headers} <filesystem> <fstream> <set> <sstream>
   <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
-if(programs)
+if(programs AND NOT EVERSTEP_SANITIZE)
   add_dependencies(everstep-tests ${programs})
 endif()
 

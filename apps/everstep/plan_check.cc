@@ -31,7 +31,7 @@ Finding Check(const std::string& file) {
     finding.error = text.error();
     return finding;
   }
-  auto plan = ReadPlan(*text, {}, &finding.warnings);
+  auto plan = ReadPlan(*text, EveryTool(), &finding.warnings);
   if (plan) {
     finding.plan = *std::move(plan);
   } else {

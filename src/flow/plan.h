@@ -149,6 +149,9 @@ struct PlanAudience {
   std::vector<std::string> capabilities;  // beyond the built-in ones
 };
 
+// All tools that Everstep has, whether or not an engine has them switched on.
+PlanAudience EveryTool();
+
 // Parses (YAML or JSON), checks and compiles. All faults at once, each with line, column, pointer
 // and what to do: kInvalidPlan, kPlanSchemaVersionUnknown, kCapabilityNotSupported,
 // kTargetAdapterMismatch (the first of these that applies; faults of all).

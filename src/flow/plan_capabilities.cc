@@ -87,6 +87,8 @@ void CheckAdapter(const Plan& plan, const MapReader& metadata) {
 
 }  // namespace
 
+PlanAudience EveryTool() { return {{kTools.begin(), kTools.end()}, {}}; }
+
 void CheckCapabilities(const PlanDraft& draft, const MapReader& metadata,
                        const PlanReading& reading) {
   const Plan& plan = *draft.plan;

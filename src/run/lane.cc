@@ -157,6 +157,11 @@ void Lane::Handle(LaneOrder order) {
     }
     return;
   }
+  const bool token_is_open = resident.touched && !resident.turn->effects.reserved.empty();
+  if (token_is_open) {
+    own_.push_back(std::move(order));  // whether its token was free is known after the write
+    return;
+  }
   resident.orders.push_back(std::move(order));
   Decide(resident, resident.orders.back());
 }
@@ -376,10 +381,9 @@ void Lane::Release(Resident& resident) {
       world_.counters.runs_ended.fetch_add(1);
       world_.host.Ended(run);
     }
-  } else if (run.more()) {
-    own_.push_back({run_id, RecoverOrder{}});
   }
   for (const auto& [token, hook_id] : effects.reserved) CheckToken(run, token, hook_id);
+  if (run.more()) own_.push_back({run_id, RecoverOrder{}});
   Reindex(resident);
   Retire(resident);
 }

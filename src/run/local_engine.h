@@ -150,7 +150,11 @@ Result<T> LocalEngine::Ask(const RunId& run_id,
   if (!threads_ && answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     return Error{ErrorCode::kEngineStopped, "the engine does not answer", {}};
   }
-  return answer.get();
+  try {
+    return answer.get();
+  } catch (const std::future_error&) {  // the lane ended before it came to the order
+    return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+  }
 }
 
 template <typename T>

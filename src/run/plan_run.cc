@@ -222,13 +222,15 @@ bool PlanRun::IsEnding() const {
 // ---- what follows
 
 void PlanRun::Advance(Turn& turn) {
-  more_ = false;
-  while (AdvanceOne(turn)) {
-    if (turn.writes.size() >= kEventsPerTurn) {
-      more_ = true;
-      return;
-    }
-  }
+  // Whether a token that the plan chose was free is known when it is written: nothing may rest on
+  // it before that.
+  const auto is_full = [this, &turn] {
+    return !IsTerminal(status()) &&
+           (turn.writes.size() >= kEventsPerTurn || !turn.effects.reserved.empty());
+  };
+  more_ = !IsTerminal(status()) && !turn.effects.reserved.empty();
+  while (!more_ && AdvanceOne(turn)) more_ = is_full();
+  if (more_) return;
   EVERSTEP_ASSERT(HasReasonToWake(turn));
 }
 

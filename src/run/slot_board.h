@@ -49,7 +49,7 @@ class SlotBoard {
 
   const GrantFn on_grant_;
   std::mutex mutex_;
-  Slots slots_;  // guarded by mutex_, as the next three
+  Slots slots_;                                  // guarded by mutex_, as the next three
   std::multimap<Owner, std::uint64_t> handles_;  // of one owner in the order of asking
   std::unordered_map<std::uint64_t, Owner> owners_;
   std::uint64_t last_handle_ = 0;

@@ -186,12 +186,13 @@ class PlanWorkbench : public testing::Test {
     if (engine_->stopped()) return;
     for (const std::string& run : run_ids_) {
       const bool waiting = compares_ready_ && tools_->slots.empty() && tools_->missing.empty();
-      engine_->Post(RunId(run), {RunId(run), LookOrder{[&](Result<const PlanRun*> live) {
-                                   if (!live) return;
-                                   EXPECT_EQ(PlanDescription::Of(**live, waiting),
-                                             PlanDescription::Of(Folded(**live), waiting))
-                                       << run << " is not what its log says";
-                                 }}});
+      engine_->Post(RunId(run),
+                    {RunId(run), LookOrder{[this, run, waiting](Result<const PlanRun*> live) {
+                       if (!live) return;
+                       EXPECT_EQ(PlanDescription::Of(**live, waiting),
+                                 PlanDescription::Of(Folded(**live), waiting))
+                           << run << " is not what its log says";
+                     }}});
     }
     engine_->Step();
   }

@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/random.h"
+#include "engine/embedded_log.h"
+#include "run/local_engine.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::chrono::seconds kLongEnough{60};
+
+// `http` and `shell` end on threads of their own, at once; `noop` is immediate.
+class ThreadedTools final : public ToolBox {
+ public:
+  ThreadedTools() {
+    for (int i = 0; i < 2; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ~ThreadedTools() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  bool Has(std::string_view) const override { return true; }
+  bool Immediate(std::string_view kind) const override { return kind == "noop"; }
+  TaskOutcome RunNow(const Task&) override { return TaskOutcome(); }
+  void Start(Task task, TaskReports& reports) override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++begun_[{task.id.run_id.value(), task.id.step_id, task.id.engine_attempt}];
+      queue_.emplace_back(std::move(task), &reports);
+    }
+    wake_.notify_one();
+  }
+  void Cancel(const TaskId&, bool) override {}
+  std::uint32_t Slots(std::string_view kind) const override { return kind == "shell" ? 3 : 0; }
+  std::vector<std::string> Kinds() const override { return {"noop", "http", "shell"}; }
+
+  // Deliveries that were begun more than once.
+  int Repeated() {
+    const std::lock_guard lock(mutex_);
+    int repeated = 0;
+    for (const auto& [task, times] : begun_) repeated += times > 1;
+    return repeated;
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      auto [task, reports] = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      reports->Heartbeat(task.id);
+      reports->Finished(task.id, TaskOutcome::Success("1"));
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::pair<Task, TaskReports*>> queue_;
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, int> begun_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+class LocalEngineThreaded : public testing::Test {
+ protected:
+  void Open(EngineOptions options) {
+    auto tools = std::make_unique<ThreadedTools>();
+    tools_ = tools.get();
+    auto log = std::make_unique<EmbeddedLog>(OpenMemoryStore(), SystemClock(), SystemRandom(),
+                                             EmbeddedLog::Options());
+    options.lanes = 3;
+    engine_ =
+        std::make_unique<LocalEngine>(LocalEngine::Parts{std::move(log), std::move(tools), nullptr,
+                                                         SystemClock(), SystemRandom(), true},
+                                      std::move(options));
+  }
+  std::string Start(const std::string& plan, const std::string& request = {}) {
+    StartRequest start;
+    start.plan = plan;
+    start.request_id = request;
+    const auto started = engine_->Start(start);
+    EXPECT_TRUE(started) << ToString(started.error());
+    return started ? started->run_id : std::string();
+  }
+
+  static constexpr const char* kPlan = R"(
+metadata: {planId: p, planVersion: "1"}
+steps:
+  - {stepId: a, kind: noop, dependsOn: []}
+  - {stepId: b, kind: http, dependsOn: [a]}
+  - {stepId: c, kind: shell, dependsOn: [a]}
+  - {stepId: rest, waitFor: {duration: 5ms}, dependsOn: [a]}
+  - {stepId: each, kind: shell, dependsOn: [b, c, rest], foreach: {items: "{{ [1, 2, 3, 4] }}"}}
+)";
+
+  ThreadedTools* tools_ = nullptr;
+  std::unique_ptr<LocalEngine> engine_;
+};
+
+TEST_F(LocalEngineThreaded, ManyCallersAtOnceAndEveryRunEnds) {
+  Open({});
+  std::mutex mutex;
+  std::vector<std::string> runs;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 15; ++i) {
+        const std::string run = Start(kPlan);
+        SignalRequest pause;
+        pause.run_id = run;
+        pause.actor = {"tester", {"Operator"}, {}};
+        pause.type = "PAUSE";
+        (void)engine_->Signal(pause);
+        (void)engine_->Why(run);
+        pause.type = "RESUME";
+        (void)engine_->Signal(pause);
+        (void)engine_->View(run);
+        (void)engine_->Metrics();
+        const std::lock_guard lock(mutex);
+        runs.push_back(run);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (const std::string& run : runs) {
+    const auto ended = engine_->WaitForEnd(run, kLongEnough);
+    ASSERT_TRUE(ended && *ended) << run;
+    EXPECT_EQ(engine_->View(run)->status, "COMPLETED");
+  }
+  EXPECT_EQ(tools_->Repeated(), 0);
+}
+
+TEST_F(LocalEngineThreaded, AQueuedRunIsStartedOnceWhoeverAsks) {
+  EngineOptions options;
+  options.admission.engine.running_max = 2;
+  Open(std::move(options));
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    // All ask for the same runs.
+    callers.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) (void)Start(kPlan, "request-" + std::to_string(i));
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (int i = 0; i < 20; ++i) {
+    const std::string run = Start(kPlan, "request-" + std::to_string(i));
+    const auto ended = engine_->WaitForEnd(run, kLongEnough);
+    ASSERT_TRUE(ended && *ended) << run;
+  }
+  EXPECT_EQ(tools_->Repeated(), 0);
+  EXPECT_EQ(engine_->Metrics().runs_ended, 20U);
+}
+
+TEST_F(LocalEngineThreaded, AnEngineThatStopsAnswersEverybody) {
+  Open({});
+  const std::string run = Start(R"(
+metadata: {planId: p, planVersion: "1"}
+steps:
+  - {stepId: a, waitFor: {hook: {token: never}}}
+)");
+  std::thread waiter([&] { EXPECT_FALSE(*engine_->WaitForEnd(run, std::chrono::seconds(1))); });
+  waiter.join();
+  EXPECT_TRUE(engine_->Drain(kLongEnough));
+  engine_.reset();
+}
+
+}  // namespace
+}  // namespace everstep
