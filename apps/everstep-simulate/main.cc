@@ -4,7 +4,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "testing/engine_simulation.h"
 #include "testing/simulation.h"
 
 namespace everstep {
@@ -15,24 +18,39 @@ constexpr int kExitFound = 1;
 constexpr int kExitUsage = 2;
 constexpr std::size_t kTraceShown = 60;
 
+using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
+
 struct Request {
-  SimulationOptions options;
-  std::uint64_t seeds = 1;
+  bool engine = false;
+  std::uint64_t seed = 0;
+  std::uint64_t seeds = 0;  // zero: none was named
+  std::uint64_t steps = 0;  // zero: the simulation's own number
+  std::uint64_t trace_shown = kTraceShown;
+  std::string bug = "none";
 };
 
 void PrintUsage(std::FILE* out) {
   std::fputs(
-      "usage: everstep-simulate --seed N [--steps N] [--seeds COUNT] [--bug NAME]\n"
+      "usage: everstep-simulate [--engine] --seed N [--steps N] [--bug NAME] [--trace LINES]\n"
+      "       everstep-simulate [--engine] --seeds A..B [--steps N] [--bug NAME]\n"
       "\n"
-      "Runs the log on a disk that fails, with crashes, for one seed or COUNT of them, and checks\n"
-      "that nothing acknowledged is lost. Exit code: 0 all is well, 1 a checker found something.\n"
+      "Runs the log, or with --engine the whole engine, on a disk that fails, with crashes, for "
+      "one\n"
+      "seed or many, and checks that nothing acknowledged is lost and that every run comes to its\n"
+      "end. Exit code: 0 all is well, 1 a checker found something.\n"
       "\n"
-      "  --seed N       the first seed\n"
-      "  --steps N      steps in each run (400)\n"
-      "  --seeds COUNT  how many seeds (1)\n"
-      "  --bug NAME     plant a bug that the checkers must find:\n",
+      "  --engine       plans, workers, operators and clock too\n"
+      "  --seed N       this seed\n"
+      "  --seeds A..B   the seeds from A to B, B included\n"
+      "  --steps N      steps in each run (the log 400, the engine 300)\n"
+      "  --trace LINES  how much to show of a run that failed, from its end (60)\n"
+      "  --bug NAME     plant a bug that the checkers must find. Of the log:\n",
       out);
   for (const PlantedBug bug : kPlantedBugs) {
+    std::fprintf(out, "                   %s\n", std::string(Name(bug)).c_str());
+  }
+  std::fputs("                 Of the engine:\n", out);
+  for (const EngineBug bug : kEngineBugs) {
     std::fprintf(out, "                   %s\n", std::string(Name(bug)).c_str());
   }
 }
@@ -44,68 +62,138 @@ std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   return number;
 }
 
+bool ParseSeeds(std::string_view text, Request& request) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return false;
+  const auto first = ParseNumber(text.substr(0, dots));
+  const auto last = ParseNumber(text.substr(dots + 2));
+  if (!first || !last || *last < *first) return false;
+  request.seed = *first;
+  request.seeds = *last - *first + 1;
+  return true;
+}
+
+bool ParseOption(std::string_view name, std::string_view value, Request& request) {
+  const auto number = ParseNumber(value);
+  if (name == "--seed" && number) {
+    request.seed = *number;
+    request.seeds = 1;
+  } else if (name == "--steps" && number) {
+    request.steps = *number;
+  } else if (name == "--trace" && number) {
+    request.trace_shown = *number;
+  } else if (name == "--bug") {
+    request.bug = value;
+  } else {
+    return name == "--seeds" && ParseSeeds(value, request);
+  }
+  return true;
+}
+
 // Says on standard error what is wrong.
 std::optional<Request> ParseRequest(std::span<const char* const> words) {
   Request request;
-  bool has_seed = false;
-  for (std::size_t i = 0; i < words.size(); i += 2) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view name = words[i];
+    if (name == "--engine") {
+      request.engine = true;
+      continue;
+    }
     const std::string_view value = i + 1 < words.size() ? words[i + 1] : "";
-    const auto number = ParseNumber(value);
-    const auto bug = PlantedBugNamed(value);
-    if (name == "--bug" && bug) {
-      request.options.bug = *bug;
-    } else if (name == "--seed" && number) {
-      request.options.seed = *number;
-      has_seed = true;
-    } else if (name == "--steps" && number) {
-      request.options.steps = *number;
-    } else if (name == "--seeds" && number) {
-      request.seeds = *number;
-    } else {
+    if (!ParseOption(name, value, request)) {
       std::fprintf(stderr, "everstep-simulate: cannot read '%s %s'\n", words[i],
                    std::string(value).c_str());
       return std::nullopt;
     }
+    ++i;
   }
-  if (has_seed) return request;
-  std::fputs("everstep-simulate: --seed is missing\n", stderr);
+  const bool known = request.engine ? EngineBugNamed(request.bug).has_value()
+                                    : PlantedBugNamed(request.bug).has_value();
+  if (request.seeds > 0 && known) return request;
+  std::fputs(known ? "everstep-simulate: --seed is missing\n"
+                   : "everstep-simulate: there is no such bug to plant\n",
+             stderr);
   return std::nullopt;
 }
 
-// Runs the seed again, listening: the same options give the same run.
-void PrintFailure(SimulationOptions options) {
-  options.trace = true;
-  const SimulationReport report = Simulate(options);
-  const std::size_t first =
-      report.trace.size() > kTraceShown ? report.trace.size() - kTraceShown : 0;
-  if (first > 0) std::printf("  ... %zu lines before\n", first);
-  for (std::size_t i = first; i < report.trace.size(); ++i) {
-    std::printf("  %zu %s\n", i, report.trace[i].c_str());
-  }
-  std::printf("seed %llu found:\n", static_cast<unsigned long long>(options.seed));
-  for (const std::string& finding : report.findings) std::printf("  %s\n", finding.c_str());
-  std::printf("again: %s\n", ReproduceCommand(options).c_str());
+SimulationOptions LogOptions(const Request& request) {
+  SimulationOptions options;
+  options.bug = *PlantedBugNamed(request.bug);
+  if (request.steps > 0) options.steps = request.steps;
+  return options;
 }
 
-void PrintCounts(const SimulationCounts& counts) {
-  const auto print = [](const char* what, std::uint64_t count) {
+EngineSimulationOptions EngineOptions(const Request& request) {
+  EngineSimulationOptions options;
+  options.bug = *EngineBugNamed(request.bug);
+  if (request.steps > 0) options.steps = request.steps;
+  return options;
+}
+
+Counts CountsOf(const SimulationCounts& counts) {
+  return {{"orders", counts.orders},
+          {"events acknowledged", counts.events},
+          {"duplicates", counts.duplicates},
+          {"refused", counts.refused},
+          {"answered: disk full", counts.store_full},
+          {"answered: indeterminate", counts.indeterminate},
+          {"answered: stopped", counts.store_stopped},
+          {"cut off by a crash", counts.unanswered},
+          {"crashes", counts.crashes},
+          {"doubtful writes found", counts.doubtful_kept},
+          {"doubtful writes not found", counts.doubtful_lost},
+          {"runs purged", counts.purged},
+          {"hook conflicts", counts.conflicts},
+          {"runs brought to their end", counts.runs_ended}};
+}
+
+Counts CountsOf(const EngineSimulationCounts& counts) {
+  return {{"runs", counts.runs},
+          {"events", counts.events},
+          {"deliveries made again", counts.redeliveries},
+          {"late reports", counts.late_reports},
+          {"lost workers", counts.lost_workers},
+          {"steps undone", counts.undone},
+          {"signals", counts.signals},
+          {"hooks answered", counts.deliveries},
+          {"crashes", counts.crashes},
+          {"failed writes", counts.failed_writes},
+          {"runs completed", counts.completed},
+          {"runs failed", counts.failed},
+          {"runs cancelled", counts.cancelled}};
+}
+
+void PrintTrace(const std::vector<std::string>& trace, std::size_t shown) {
+  const std::size_t first = trace.size() > shown ? trace.size() - shown : 0;
+  if (first > 0) std::printf("  ... %zu lines before\n", first);
+  for (std::size_t i = first; i < trace.size(); ++i) {
+    std::printf("  %zu %s\n", i, trace[i].c_str());
+  }
+}
+
+// Runs the seeds one after the other. A failing one runs again, listening: the same options give
+// the same run.
+template <typename Simulate, typename Options>
+int RunSeeds(const Simulate& simulate, Options options, const Request& request) {
+  decltype(simulate(options).counts) counts;
+  for (std::uint64_t i = 0; i < request.seeds; ++i) {
+    options.seed = request.seed + i;
+    const auto report = simulate(options);
+    counts += report.counts;
+    if (report.findings.empty()) continue;
+    options.trace = true;
+    PrintTrace(simulate(options).trace, request.trace_shown);
+    std::printf("seed %llu found:\n", static_cast<unsigned long long>(options.seed));
+    for (const std::string& finding : report.findings) std::printf("  %s\n", finding.c_str());
+    std::printf("again: %s\n", ReproduceCommand(options).c_str());
+    return kExitFound;
+  }
+  std::printf("%llu seeds from %llu, all is well\n", static_cast<unsigned long long>(request.seeds),
+              static_cast<unsigned long long>(request.seed));
+  for (const auto& [what, count] : CountsOf(counts)) {
     std::printf("  %-28s %llu\n", what, static_cast<unsigned long long>(count));
-  };
-  print("orders", counts.orders);
-  print("events acknowledged", counts.events);
-  print("duplicates", counts.duplicates);
-  print("refused", counts.refused);
-  print("answered: disk full", counts.store_full);
-  print("answered: indeterminate", counts.indeterminate);
-  print("answered: stopped", counts.store_stopped);
-  print("cut off by a crash", counts.unanswered);
-  print("crashes", counts.crashes);
-  print("doubtful writes found", counts.doubtful_kept);
-  print("doubtful writes not found", counts.doubtful_lost);
-  print("runs purged", counts.purged);
-  print("hook conflicts", counts.conflicts);
-  print("runs brought to their end", counts.runs_ended);
+  }
+  return kExitOk;
 }
 
 int Main(std::span<const char* const> words) {
@@ -118,21 +206,8 @@ int Main(std::span<const char* const> words) {
     PrintUsage(stderr);
     return kExitUsage;
   }
-  SimulationCounts counts;
-  SimulationOptions options = request->options;
-  for (std::uint64_t i = 0; i < request->seeds; ++i, ++options.seed) {
-    const SimulationReport report = Simulate(options);
-    if (!report.findings.empty()) {
-      PrintFailure(options);
-      return kExitFound;
-    }
-    counts += report.counts;
-  }
-  std::printf("%llu seeds from %llu, all is well\n",
-              static_cast<unsigned long long>(request->seeds),
-              static_cast<unsigned long long>(request->options.seed));
-  PrintCounts(counts);
-  return kExitOk;
+  if (request->engine) return RunSeeds(SimulateEngine, EngineOptions(*request), *request);
+  return RunSeeds(Simulate, LogOptions(*request), *request);
 }
 
 }  // namespace

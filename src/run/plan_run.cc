@@ -352,7 +352,7 @@ bool PlanRun::HasReasonToWake(const Turn& turn) const {
 }
 
 bool PlanRun::Parked() const {
-  return under_way_.empty() && asked_.empty() && slots_.empty() && !more_;
+  return under_way_.empty() && asked_.empty() && slots_.empty() && !more();
 }
 
 }  // namespace everstep

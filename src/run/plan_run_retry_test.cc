@@ -131,7 +131,7 @@ TEST_F(PlanRunRetryTest, ASilentToolIsDeliveredAgainWithTheSameKey) {
   EXPECT_EQ(tools_->started.size(), 1U) << "it said that it is alive";
   AdvanceClock(seconds(1));
   ASSERT_EQ(tools_->started.size(), 2U);
-  const Task& second = tools_->started[1];
+  const Task second = tools_->started[1];
   EXPECT_EQ(second.id.logical_attempt, 1U);
   EXPECT_EQ(second.id.engine_attempt, 2U);
   EXPECT_EQ(second.idempotency_key, first.idempotency_key);

@@ -1,0 +1,178 @@
+#include "testing/engine_bug.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+#include "testing/forwarding_store.h"
+
+namespace everstep {
+namespace {
+
+struct BugName {
+  EngineBug bug;
+  std::string_view name;
+};
+constexpr BugName kNames[] = {
+    {EngineBug::kNone, "none"},
+    {EngineBug::kDispatchesEarly, "dispatches-early"},
+    {EngineBug::kStartsTwice, "starts-twice"},
+    {EngineBug::kForgetsRedelivery, "forgets-redelivery"},
+    {EngineBug::kForgetsActiveRuns, "forgets-active-runs"},
+    {EngineBug::kTellsNoTimers, "tells-no-timers"},
+    {EngineBug::kClockRunsAhead, "clock-runs-ahead"},
+    {EngineBug::kTakesOldReports, "takes-old-reports"},
+    {EngineBug::kChangesKeys, "changes-keys"},
+    {EngineBug::kIgnoresSlots, "ignores-slots"},
+    {EngineBug::kIgnoresDependencies, "ignores-dependencies"},
+    {EngineBug::kIgnoresConcurrencyKeys, "ignores-concurrency-keys"},
+    {EngineBug::kIgnoresLoopBounds, "ignores-loop-bounds"},
+    {EngineBug::kRetriesTooOften, "retries-too-often"},
+    {EngineBug::kForgetsCompensation, "forgets-compensation"},
+};
+
+// One run in three.
+bool IsUnlucky(const RunId& run_id) {
+  std::uint32_t sum = 0;
+  for (const char c : run_id.value()) sum = sum * 31 + static_cast<unsigned char>(c);
+  return sum % 3 == 0;
+}
+
+class PlantedTools final : public ToolBox, private TaskReports {
+ public:
+  PlantedTools(EngineBug bug, std::unique_ptr<ToolBox> tools)
+      : bug_(bug), tools_(std::move(tools)) {}
+
+  bool Has(std::string_view kind) const override { return tools_->Has(kind); }
+  bool Immediate(std::string_view kind) const override { return tools_->Immediate(kind); }
+  TaskOutcome RunNow(const Task& task) override { return tools_->RunNow(task); }
+  std::vector<std::string> Kinds() const override { return tools_->Kinds(); }
+  std::uint32_t Slots(std::string_view kind) const override {
+    return bug_ == EngineBug::kIgnoresSlots ? 0 : tools_->Slots(kind);
+  }
+  void Cancel(const TaskId& task, bool force) override { tools_->Cancel(task, force); }
+
+  void Start(Task task, TaskReports& reports) override {
+    reports_ = &reports;
+    if (bug_ == EngineBug::kForgetsRedelivery && task.id.engine_attempt > 1) return;
+    if (bug_ == EngineBug::kChangesKeys) {
+      task.idempotency_key += "-" + std::to_string(task.id.engine_attempt);
+    }
+    if (bug_ == EngineBug::kTakesOldReports) {
+      newest_[{task.id.run_id, task.id.step_id, task.id.logical_attempt}] = task.id.engine_attempt;
+      tools_->Start(std::move(task), *this);
+      return;
+    }
+    if (bug_ == EngineBug::kStartsTwice) tools_->Start(task, reports);
+    tools_->Start(std::move(task), reports);
+  }
+
+ private:
+  void Finished(const TaskId& task, TaskOutcome outcome) override {
+    TaskId taken = task;
+    const auto newest = newest_.find({task.run_id, task.step_id, task.logical_attempt});
+    if (newest != newest_.end()) taken.engine_attempt = newest->second;
+    reports_->Finished(taken, std::move(outcome));
+  }
+  void Heartbeat(const TaskId& task) override { reports_->Heartbeat(task); }
+
+  const EngineBug bug_;
+  const std::unique_ptr<ToolBox> tools_;
+  TaskReports* reports_ = nullptr;
+  std::map<std::tuple<RunId, std::string, std::uint32_t>, std::uint32_t> newest_;
+};
+
+class PlantedReader final : public ForwardingReader {
+ public:
+  using ForwardingReader::ForwardingReader;
+
+  Result<std::vector<Timer>> TimersDue(const TimerQuery& query) override {
+    auto timers = ForwardingReader::TimersDue(query);
+    if (timers) std::erase_if(*timers, [](const Timer& timer) { return IsUnlucky(timer.run_id); });
+    return timers;
+  }
+};
+
+class PlantedEngineStore final : public ForwardingStore {
+ public:
+  PlantedEngineStore(EngineBug bug, std::unique_ptr<StateStore> store)
+      : ForwardingStore(std::move(store)), bug_(bug) {}
+
+  std::unique_ptr<StateReader> Read() override {
+    auto reader = ForwardingStore::Read();
+    if (bug_ != EngineBug::kTellsNoTimers) return reader;
+    return std::make_unique<PlantedReader>(std::move(reader));
+  }
+  Status Commit(std::span<const RunChange* const> changes) override {
+    const Status written = ForwardingStore::Commit(changes);
+    return bug_ == EngineBug::kDispatchesEarly ? Ok() : written;
+  }
+  Status VisitActive(const std::function<Status(const StoredRun&)>& visit) override {
+    if (bug_ != EngineBug::kForgetsActiveRuns) return ForwardingStore::VisitActive(visit);
+    return ForwardingStore::VisitActive(
+        [&](const StoredRun& run) { return IsUnlucky(run.run_id) ? Ok() : visit(run); });
+  }
+
+ private:
+  const EngineBug bug_;
+};
+
+class PlantedClock final : public Clock {
+ public:
+  PlantedClock(EngineBug bug, Clock& clock) : bug_(bug), clock_(clock) {}
+  Timestamp Now() override {
+    const Timestamp now = clock_.Now();
+    return bug_ == EngineBug::kClockRunsAhead ? now + std::chrono::seconds(2) : now;
+  }
+
+ private:
+  const EngineBug bug_;
+  Clock& clock_;
+};
+
+}  // namespace
+
+std::string_view Name(EngineBug bug) {
+  const auto* const known = std::ranges::find(kNames, bug, &BugName::bug);
+  EVERSTEP_ASSERT(known != std::end(kNames));
+  return known->name;
+}
+
+std::optional<EngineBug> EngineBugNamed(std::string_view name) {
+  const auto* const known = std::ranges::find(kNames, name, &BugName::name);
+  if (known == std::end(kNames)) return std::nullopt;
+  return known->bug;
+}
+
+PlanOmission OmissionOf(EngineBug bug) {
+  switch (bug) {
+    case EngineBug::kIgnoresDependencies:
+      return PlanOmission::kDependencies;
+    case EngineBug::kIgnoresConcurrencyKeys:
+      return PlanOmission::kConcurrencyKeys;
+    case EngineBug::kIgnoresLoopBounds:
+      return PlanOmission::kLoopBounds;
+    case EngineBug::kRetriesTooOften:
+      return PlanOmission::kAttemptLimits;
+    case EngineBug::kForgetsCompensation:
+      return PlanOmission::kCompensation;
+    default:
+      return PlanOmission::kNone;
+  }
+}
+
+std::unique_ptr<ToolBox> PlantInTools(EngineBug bug, std::unique_ptr<ToolBox> tools) {
+  return std::make_unique<PlantedTools>(bug, std::move(tools));
+}
+
+std::unique_ptr<StateStore> PlantInStore(EngineBug bug, std::unique_ptr<StateStore> store) {
+  return std::make_unique<PlantedEngineStore>(bug, std::move(store));
+}
+
+std::unique_ptr<Clock> PlantInClock(EngineBug bug, Clock& clock) {
+  return std::make_unique<PlantedClock>(bug, clock);
+}
+
+}  // namespace everstep

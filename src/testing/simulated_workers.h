@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "run/tool.h"
+
+namespace everstep {
+
+// The workers of a simulated world. They outlive the engine's processes: a report may come late,
+// twice, or to a process that did not ask for it. One thread.
+class SimulatedWorkers {
+ public:
+  struct Delivery {
+    Task task;
+    std::uint64_t process = 0;  // that asked for it
+    std::uint32_t reports = 0;
+    bool lost = false;  // its worker is gone, and nobody says so
+    bool stopped = false;
+  };
+  // Sees every task that a worker is asked to do, every report and every forced stop, before
+  // anything comes of it.
+  struct Watch {
+    std::function<void(const Task&)> on_task;
+    std::function<void(const TaskId&)> on_report;
+    std::function<void(const TaskId&)> on_kill;  // stopped by force
+  };
+
+  SimulatedWorkers(SeededRandom& random, Watch watch) : random_(random), watch_(std::move(watch)) {}
+
+  // The tools of a new process. One process at a time.
+  std::unique_ptr<ToolBox> NewProcess(std::set<std::string> missing);
+  void ProcessDied() { reports_ = nullptr; }
+
+  // Something happens to some delivery; false: there is none. Nothing before a process asked.
+  bool Act();
+  // Every delivery of this process that has not been reported is, as a success. `also_lost`: those
+  // whose workers were gone come back too. Answers how many there were.
+  std::size_t FinishAll(bool also_lost);
+  // Faults of workers happen or not.
+  void SetCalm(bool calm) { calm_ = calm; }
+
+  static std::uint32_t SlotsOf(std::string_view kind);
+  static bool IsImmediate(std::string_view kind) { return kind == "noop" || kind == "echo"; }
+  // What a worker reported of this delivery; empty: nothing yet. Failures as "!CODE".
+  const std::set<std::string>& ReportsOf(const TaskId& task) const;
+  std::uint64_t late_reports() const { return late_reports_; }
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  class Tools;
+
+  void Take(Task task, TaskReports& reports);
+  TaskOutcome RunNow(const Task& task);
+  void Cancel(const TaskId& task, bool force);
+  TaskOutcome RandomOutcome(const Delivery& delivery);
+  void Report(Delivery& delivery, TaskOutcome outcome);
+  TaskOutcome Success(const TaskId& task) const;
+  void Remember(const TaskId& task, const TaskOutcome& outcome);
+
+  SeededRandom& random_;
+  const Watch watch_;
+  std::vector<Delivery> deliveries_;
+  std::vector<std::size_t> open_;  // of this process, not reported
+  std::map<TaskId, std::set<std::string>> reported_;
+  TaskReports* reports_ = nullptr;
+  std::set<std::string> missing_;
+  std::uint64_t process_ = 0;
+  std::uint64_t late_reports_ = 0;
+  std::uint64_t lost_ = 0;
+  bool calm_ = false;
+};
+
+}  // namespace everstep
