@@ -135,9 +135,8 @@ class PlanRun {
   bool Parked() const;
   // Whether this delivery is the one that the log says runs.
   bool Runs(const TaskId& task) const;
-  bool more() const {
-    return more_ && !IsTerminal(status());
-  }  // further events follow by themselves: call Recover again
+  // Further events follow by themselves: call Recover again.
+  bool more() const { return more_ && !IsTerminal(status()); }
   RunView View() const;
   Explanation Why() const;
 

@@ -2,8 +2,8 @@
 
 usage: run_kill.py PROGRAM DIRECTORY KILLS SEED
 
-Every execution of a shell step appends one line, "run step attempt", to a file that the engine knows
-nothing of. That file and the logs of the runs are all that is judged.
+Every execution of a shell step appends one line, "run step attempt", to a file that the engine
+knows nothing of. That file and the logs of the runs are all that is judged.
 """
 
 import collections
@@ -24,8 +24,14 @@ inputs:
   effects: {type: string, required: true}
 steps:
   - {stepId: first, kind: shell, inputs: {argv: [bash, "-c", "TRACE; sleep 0.05"]}}
-  - {stepId: north, dependsOn: [first], kind: shell, inputs: {argv: [bash, "-c", "TRACE; sleep 0.1"]}}
-  - {stepId: south, dependsOn: [first], kind: shell, inputs: {argv: [bash, "-c", "TRACE; sleep 0.15"]}}
+  - stepId: north
+    dependsOn: [first]
+    kind: shell
+    inputs: {argv: [bash, "-c", "TRACE; sleep 0.1"]}
+  - stepId: south
+    dependsOn: [first]
+    kind: shell
+    inputs: {argv: [bash, "-c", "TRACE; sleep 0.15"]}
   - stepId: stubborn
     dependsOn: [first]
     kind: shell
@@ -144,7 +150,8 @@ class World:
         for event in events:
             step, attempt = event.get("stepId"), event["logicalAttemptId"]
             if event["eventType"] == "StepStarted":
-                expect(step not in ends or ends[step][0] == "StepFailed", f"{run_id} {step} began again")
+                is_over = step in ends and ends[step][0] != "StepFailed"
+                expect(not is_over, f"{run_id} {step} began again")
                 deliveries[step, attempt] += 1
                 expect(
                     event["engineAttemptId"] == deliveries[step, attempt],
@@ -204,9 +211,10 @@ def main(program, directory, kills, seed):
         check=False,
     )
     expect(verify.returncode == 0, f"verify found: {verify.stdout} {verify.stderr}")
-    again = len(world.lines()) - len({tuple(line) for line in world.lines()})
+    lines = world.lines()
+    again = len(lines) - len({tuple(line) for line in lines})
     print(
-        f"ok - {world.kills} kills, {len(ended) + len(open_runs)} runs, {len(world.lines())} executions"
+        f"ok - {world.kills} kills, {world.runs} runs, {len(lines)} executions"
         f" ({again} of them again after a kill), {time.monotonic() - began:.0f} s"
     )
 

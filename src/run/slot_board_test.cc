@@ -1,0 +1,62 @@
+#include "run/slot_board.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace everstep {
+namespace {
+
+const RunId kRun("run-1");
+const RunId kOther("run-2");
+constexpr UnitKey kFirst{0, UnitKey::Role::kStep, 0};
+constexpr UnitKey kSecond{1, UnitKey::Role::kStep, 0};
+
+class SlotBoardTest : public testing::Test {
+ protected:
+  SlotBoardTest() { board_.SetCapacity("python", 1); }
+
+  bool Ask(const RunId& run_id, const UnitKey& key) {
+    return board_.Request(run_id, key, {"default", "python", {}, 0}, Timestamp{});
+  }
+
+  std::vector<std::pair<RunId, UnitKey>> granted_;
+  SlotBoard board_{std::chrono::seconds(10), [this](const RunId& run_id, const UnitKey& key) {
+                     granted_.emplace_back(run_id, key);
+                   }};
+};
+
+TEST_F(SlotBoardTest, AUnitThatAsksAgainBeforeItGaveBackGetsTheSlotItGivesBack) {
+  ASSERT_TRUE(Ask(kRun, kFirst));
+  EXPECT_FALSE(Ask(kRun, kFirst));
+  EXPECT_FALSE(board_.Holds(kRun, kFirst));
+  EXPECT_NE(board_.Why(kRun, kFirst), "");
+  board_.Release(kRun, kFirst);
+  ASSERT_EQ(granted_.size(), 1U);
+  EXPECT_TRUE(board_.Holds(kRun, kFirst));
+  board_.Release(kRun, kFirst);
+  EXPECT_TRUE(Ask(kOther, kFirst));
+}
+
+TEST_F(SlotBoardTest, KeepLeavesOnlySlotsThatAreHeld) {
+  ASSERT_TRUE(Ask(kRun, kFirst));
+  EXPECT_FALSE(Ask(kRun, kSecond));
+  EXPECT_EQ(board_.Keep(kRun, {kFirst, kSecond}), std::set<UnitKey>{kFirst});
+  EXPECT_TRUE(granted_.empty());
+  EXPECT_FALSE(Ask(kOther, kFirst));
+  EXPECT_TRUE(board_.Keep(kRun, {}).empty());
+  ASSERT_EQ(granted_.size(), 1U);
+  EXPECT_EQ(granted_.front().first, kOther);
+}
+
+TEST_F(SlotBoardTest, KeepOfOneRunLeavesTheOthersAlone) {
+  ASSERT_TRUE(Ask(kOther, kFirst));
+  EXPECT_TRUE(board_.Keep(kRun, {}).empty());
+  EXPECT_TRUE(board_.Holds(kOther, kFirst));
+}
+
+}  // namespace
+}  // namespace everstep
