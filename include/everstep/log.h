@@ -33,6 +33,8 @@ struct AppendDefaults {
   std::string environment_id = "default";
   std::string plan_id = "default";
   std::string plan_version = "1";
+  // The events may concern runs of `tenant_id` only: runs of others are not there.
+  bool tenant_only = false;
 };
 
 struct Appended {

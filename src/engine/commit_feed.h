@@ -40,12 +40,22 @@ class CommitFeed {
     bool closed_ = false;
   };
 
+  // Told of each write, on the committing thread, before anyone is answered. Must be short.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void Durable(std::span<const std::shared_ptr<CommitUnit>> units) = 0;
+  };
+  // One at a time; null: none. On return the former is not called any more.
+  void SetListener(Listener* listener);
+
   // The committing thread, after each write.
   void Durable(std::span<const std::shared_ptr<CommitUnit>> units);
 
  private:
   std::mutex mutex_;
   std::multimap<std::string, Watch*, std::less<>> watches_;  // guarded by mutex_
+  Listener* listener_ = nullptr;  // guarded by mutex_
   std::atomic<bool> watched_{false};
 };
 

@@ -46,6 +46,31 @@ Status CheckDefaults(const AppendDefaults& defaults) {
   return error;
 }
 
+// Events of another tenant than the one that may write.
+Status KeepToTenant(const std::string& tenant_id, AppendOrder& order) {
+  for (EventWrite& write : order.events) {
+    std::string& given = write.scope.tenant_id;
+    if (!given.empty() && given != tenant_id) {
+      return Error{ErrorCode::kAuthzTenantForbidden,
+                   "the event is of another tenant",
+                   {{"/tenantId", "must be \"" + tenant_id + "\", or left out"}}};
+    }
+    given = tenant_id;
+  }
+  return Ok();
+}
+
+// Of a run that is another tenant's and of one that is not there the same is said.
+Error WithoutOthers(const RunId& run_id, Error error) {
+  const bool elsewhere = error.code == ErrorCode::kRunScopeMismatch && !error.faults.empty() &&
+                         error.faults.front().pointer == "/tenantId";
+  if (!elsewhere && error.code != ErrorCode::kRunNotFound) return error;
+  return {ErrorCode::kRunNotFound,
+          "there is no run " + run_id.value() +
+              "; its log begins with RunQueued, RunApproved or RunStarted",
+          {}};
+}
+
 Result<Appended> ToAppended(Result<Placed> placed) {
   if (!placed) return std::move(placed).error();
   return Appended{std::move(placed->run_id).value(),
@@ -122,17 +147,26 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
     std::vector<std::optional<Error>> unusable;
     for (const std::string_view event : events.first(std::min(events.size(), kOrdersPerSubmit))) {
       auto order = ParseEvent(dialect, event);
+      if (order && defaults.tenant_only) {
+        const Status ours = KeepToTenant(defaults.tenant_id, *order);
+        if (!ours) order = ours.error();
+      }
       unusable.emplace_back(order ? std::nullopt : std::optional(order.error()));
       if (order) orders.push_back(std::move(*order));
     }
     auto placed = authority_.Await(authority_.Submit(orders, scope));
-    auto next = placed.begin();
+    std::size_t next = 0;
     for (std::optional<Error>& error : unusable) {
       if (error) {
         answers.emplace_back(std::move(*error));
-      } else {
-        answers.push_back(ToAppended(std::move(*next++)));
+        continue;
       }
+      Result<Placed>& answer = placed[next];
+      if (!answer && defaults.tenant_only) {
+        answer = WithoutOthers(orders[next].run_id, std::move(answer).error());
+      }
+      answers.push_back(ToAppended(std::move(answer)));
+      ++next;
     }
   }
   return answers;

@@ -51,6 +51,7 @@ class EmbeddedLog final : public Log {
   StateStore& store() { return *store_; }
   AppendAuthority& authority() { return authority_; }
   Committer& committer() { return committer_; }
+  CommitFeed& feed() { return feed_; }
 
  private:
   Error SetAside(std::unique_ptr<StateReader> reader, const RunId& run_id, Error error);

@@ -71,6 +71,28 @@ TEST_F(EmbeddedLogTest, BadEventsOfABatchAreAnsweredAndTheOthersAppended) {
   EXPECT_EQ(answers[3]->run_seq, 2U);
 }
 
+TEST_F(EmbeddedLogTest, OneWhoMayWriteForATenantDoesNotLearnOfOthers) {
+  SmallRun("theirs");
+  AppendDefaults acme;
+  acme.tenant_id = "acme";
+  acme.tenant_only = true;
+  const auto append = [&](const std::string& event) {
+    const auto appended = log_.Append(Dialect::kDevkit, event, acme);
+    return appended ? "ok" : ToString(appended.error());
+  };
+  const auto step = [](const std::string& run) {
+    return R"({"eventType":"step_created","runId":")" + run +
+           R"(","correlationId":"s","eventData":{"stepName":"s","input":[]}})";
+  };
+  std::string absent = append(step("nobody"));
+  EXPECT_TRUE(absent.starts_with("RUN_NOT_FOUND")) << absent;
+  absent.replace(absent.find("nobody"), 6, "theirs");
+  EXPECT_EQ(append(step("theirs")), absent);
+  const auto named = log_.Append(Dialect::kContract, Contract("mine", "RunStarted"), acme);
+  ASSERT_FALSE(named.has_value()) << "it says that it is of tenant default";
+  EXPECT_EQ(named.error().code, ErrorCode::kAuthzTenantForbidden);
+}
+
 TEST_F(EmbeddedLogTest, OneLogIsWrittenInFourVocabulariesAndReadInAll) {
   Must(R"({"runId":"wrun_1","eventType":"run_created",)"
        R"("eventData":{"deploymentId":"d","workflowName":"w","input":[1]}})",

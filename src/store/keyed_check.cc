@@ -291,6 +291,8 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       if (keys_.Plan(sha256) != key) Report("a plan is not what its SHA-256 says");
       return Ok();
     }
+    case RowKind::kDocument:
+      return Ok();
     case RowKind::kQuarantine: {
       const auto run = ParseRunPrefix(rest);
       if (!run || !runs_.contains(*run)) Report("a run is quarantined that is not there");

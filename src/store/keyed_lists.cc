@@ -159,6 +159,32 @@ Result<std::optional<std::string>> KeyedReader::FindPlan(const Sha256Digest& sha
   return row;
 }
 
+Result<std::optional<std::string>> KeyedReader::FindDocument(const DocumentKey& key) {
+  auto row = view_->Get(Table::kMeta, keys_.Document(key));
+  if (!row) return At({.table = Table::kMeta}, std::move(row).error());
+  return row;
+}
+
+Result<std::vector<Document>> KeyedReader::ListDocuments(const DocumentQuery& query) {
+  std::vector<Document> documents;
+  const std::size_t before_name = keys_.Document({query.kind, query.tenant_id, {}}).size();
+  const std::string prefix(keys_.Document({query.kind, query.tenant_id, query.prefix}));
+  std::string from = prefix;
+  if (query.after >= query.prefix) {
+    // The next possible name behind it.
+    from = keys_.Document({query.kind, query.tenant_id, query.after});
+    if (!query.after.empty()) from.push_back('\0');
+  }
+  auto row = view_->Seek(Table::kMeta, from);
+  for (; documents.size() < query.limit && row->Valid(); row->Next()) {
+    if (!row->key().starts_with(prefix)) break;
+    documents.push_back({{query.kind, query.tenant_id, std::string(row->key().substr(before_name))},
+                         std::string(row->value())});
+  }
+  if (!row->status()) return At({.table = Table::kMeta}, row->status().error());
+  return documents;
+}
+
 Result<std::optional<HookHolder>> KeyedReader::FindHook(std::string_view tenant_id,
                                                         std::string_view token) {
   auto row = view_->Get(Table::kIndex, keys_.Token(tenant_id, token));

@@ -66,6 +66,12 @@ std::string_view RowKeys::Plan(const Sha256Digest& sha256) {
   return Begin(RowKind::kPlan).append(reinterpret_cast<const char*>(sha256.data()), sha256.size());
 }
 
+std::string_view RowKeys::Document(const DocumentKey& key) {
+  Begin(RowKind::kDocument).push_back(static_cast<char>(key.kind));
+  AppendPart(bytes_, key.tenant_id);
+  return bytes_.append(key.name);
+}
+
 std::string_view RowKeys::RunById(const RunId& run_id) {
   return Begin(RowKind::kRunById).append(run_id.value());
 }

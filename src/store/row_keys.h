@@ -20,6 +20,7 @@ enum class RowKind : char {
   kTombstone = 'T',
   kQuarantine = 'Q',
   kPlan = 'P',
+  kDocument = 'D',
   // kRuns
   kRunById = 'I',
   kRunByNo = 'R',
@@ -50,6 +51,7 @@ class RowKeys {
   std::string_view Tombstone(const RunId& run_id);
   std::string_view Quarantine(RunNo run);
   std::string_view Plan(const Sha256Digest& sha256);
+  std::string_view Document(const DocumentKey& key);
 
   // kRuns
   std::string_view RunById(const RunId& run_id);

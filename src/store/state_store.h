@@ -117,6 +117,29 @@ struct RunPage {
   std::string cursor;           // goes on behind the last run; empty: there are no more
 };
 
+// A small document that belongs to no run, of a tenant: its kind and its name find it.
+enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kAnswer = 2 };  // stored: never reuse
+struct DocumentKey {
+  DocumentKind kind{};
+  std::string tenant_id;
+  std::string name;  // 1 to 1,000 bytes
+
+  bool operator==(const DocumentKey&) const = default;
+};
+struct Document {
+  DocumentKey key;
+  std::optional<std::string> text;  // nothing: it is removed
+
+  bool operator==(const Document&) const = default;
+};
+struct DocumentQuery {
+  DocumentKind kind{};
+  std::string tenant_id;
+  std::string prefix{};  // of the name
+  std::string after{};   // a name; empty: from the first
+  std::size_t limit = 100;
+};
+
 // What the store holds, as maintained counts.
 struct StoreCounts {
   std::uint64_t runs_by_status[8] = {};  // index: RunStatus
@@ -147,6 +170,9 @@ class StateReader {
   // does not walk over timers that are gone.
   virtual Result<std::vector<Timer>> TimersDue(const TimerQuery& query) = 0;
   virtual Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) = 0;
+  virtual Result<std::optional<std::string>> FindDocument(const DocumentKey& key) = 0;
+  // In order of name.
+  virtual Result<std::vector<Document>> ListDocuments(const DocumentQuery& query) = 0;
   virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
   // The last position before which everything was persisted earlier than `time`.
   virtual Result<Position> PositionBefore(Timestamp time) = 0;
@@ -183,6 +209,8 @@ class StateStore {
   virtual Status Quarantine(const RunId& run_id, std::string_view reason) = 0;
   // Keeps a plan by the SHA-256 of its document. Idempotent.
   virtual Status PutPlan(const Sha256Digest& sha256, std::string_view document) = 0;
+  // Puts and removes documents, all or none.
+  virtual Status PutDocuments(std::span<const Document> documents) = 0;
   // Removes whole runs and leaves a tombstone for each; removes tombstones older than `expired`.
   virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
 

@@ -258,6 +258,35 @@ TEST_P(StoreContract, VisitsEveryRunInOrderOfCreationAndMayWriteMeanwhile) {
   EXPECT_EQ(stopped.error().message, "enough");
 }
 
+TEST_P(StoreContract, DocumentsAreFoundByNameAndListedInItsOrder) {
+  const auto key = [](const char* tenant, const char* name) {
+    return DocumentKey{DocumentKind::kPlanVersion, tenant, name};
+  };
+  const std::vector<Document> documents = {{key("acme", "b"), "B"},
+                                           {key("acme", "a"), "A"},
+                                           {key("acme", "ab"), "AB"},
+                                           {key("acme2", "a"), "other"},
+                                           {{DocumentKind::kAnswer, "acme", "a"}, "answer"}};
+  ASSERT_TRUE(bench_.store().PutDocuments(documents));
+  EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "a")), "A");
+  EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "c")), std::nullopt);
+  const auto names = [&](DocumentQuery query) {
+    std::string text;
+    const auto found = bench_.store().Read()->ListDocuments(query);
+    for (const Document& document : *found) text += document.key.name + "=" + *document.text + " ";
+    return text;
+  };
+  const DocumentKind plans = DocumentKind::kPlanVersion;
+  EXPECT_EQ(names({plans, "acme"}), "a=A ab=AB b=B ");
+  EXPECT_EQ(names({.kind = plans, .tenant_id = "acme", .after = "a"}), "ab=AB b=B ");
+  EXPECT_EQ(names({.kind = plans, .tenant_id = "acme", .prefix = "a"}), "a=A ab=AB ");
+  EXPECT_EQ(names({plans, "acme", "a", "a", 1}), "ab=AB ");
+  EXPECT_EQ(names({.kind = plans, .tenant_id = "acme", .limit = 1}), "a=A ");
+  const std::vector<Document> change = {{key("acme", "a"), std::nullopt}, {key("acme", "b"), "B2"}};
+  ASSERT_TRUE(bench_.store().PutDocuments(change));
+  EXPECT_EQ(names({plans, "acme"}), "ab=AB b=B2 ");
+}
+
 TEST_P(StoreContract, AQuarantinedRunKeepsItsReason) {
   RunScribe& run = bench_.StartedRun("run-1");
   ASSERT_TRUE(bench_.store().Quarantine(run.run_id(), "event 2 cannot be read"));

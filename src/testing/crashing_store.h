@@ -50,6 +50,9 @@ class CrashingStore final : public StateStore {
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return store_->PutPlan(sha256, document);
   }
+  Status PutDocuments(std::span<const Document> documents) override {
+    return store_->PutDocuments(documents);
+  }
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override {
     return store_->Purge(runs, now, expired);
   }

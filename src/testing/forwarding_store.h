@@ -49,6 +49,12 @@ class ForwardingReader : public StateReader {
   Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override {
     return reader_->FindPlan(sha256);
   }
+  Result<std::optional<std::string>> FindDocument(const DocumentKey& key) override {
+    return reader_->FindDocument(key);
+  }
+  Result<std::vector<Document>> ListDocuments(const DocumentQuery& query) override {
+    return reader_->ListDocuments(query);
+  }
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override {
     return reader_->ReadOutbox(after, limit);
   }
@@ -80,6 +86,9 @@ class ForwardingStore : public StateStore {
   }
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return store_->PutPlan(sha256, document);
+  }
+  Status PutDocuments(std::span<const Document> documents) override {
+    return store_->PutDocuments(documents);
   }
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override {
     return store_->Purge(runs, now, expired);

@@ -51,6 +51,12 @@ class PlantedReader final : public StateReader {
   Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override {
     return reader_->FindPlan(sha256);
   }
+  Result<std::optional<std::string>> FindDocument(const DocumentKey& key) override {
+    return reader_->FindDocument(key);
+  }
+  Result<std::vector<Document>> ListDocuments(const DocumentQuery& query) override {
+    return reader_->ListDocuments(query);
+  }
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override {
     return reader_->ReadOutbox(after, limit);
   }
@@ -94,6 +100,9 @@ class PlantedStore final : public StateStore {
   }
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return Seen(store_->PutPlan(sha256, document));
+  }
+  Status PutDocuments(std::span<const Document> documents) override {
+    return Seen(store_->PutDocuments(documents));
   }
   Status Refresh() override { return store_->Refresh(); }
   RunNo LastRunNo() override { return store_->LastRunNo(); }

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "everstep/result.h"
+#include "net/http_message.h"
+
+namespace everstep {
+
+// A request as it came, whole.
+struct ServerRequest {
+  std::string method;  // GET …
+  std::string path;    // as sent, still percent-encoded; begins with "/"
+  std::string query;   // behind the "?", as sent; may be empty
+  HttpHeaders headers;  // names in lower case
+  std::string body;     // decoded: neither chunked nor compressed
+  std::string peer_address;  // "127.0.0.1", "::1"
+  bool secure = false;       // came over TLS
+
+  // The first of that name (lower case); empty: none.
+  std::string_view Header(std::string_view name) const;
+};
+
+struct ServerResponse {
+  int status = 200;
+  HttpHeaders headers;  // Content-Length, Connection, Date and Content-Encoding are the server's
+  std::string body;
+};
+
+// An answer that is written piece by piece (chunked). Thread-safe.
+class ReplyStream {
+ public:
+  virtual ~ReplyStream() = default;
+  // False: the client has gone, or is too far behind and is cut off.
+  virtual bool Write(std::string_view piece) = 0;
+  // Bytes that the client has not taken yet. Who writes much waits until it is small again.
+  virtual std::size_t queued() const = 0;
+  // Called on an io thread whenever the queue has become empty, and once when the client has gone.
+  // Set it before the first Write. Must not block.
+  virtual void OnChange(std::function<void()> changed) = 0;
+  virtual bool closed() const = 0;
+  virtual void End() = 0;
+};
+
+// One request and the way to answer it. Moves with the work, to any thread. One that is dropped
+// unanswered is answered with 500.
+class HttpCall {
+ public:
+  class Connection;  // of the server
+  HttpCall(ServerRequest request, std::shared_ptr<Connection> connection, std::uint64_t number);
+  HttpCall(HttpCall&&) noexcept;
+  HttpCall& operator=(HttpCall&&) noexcept;
+  ~HttpCall();
+
+  ServerRequest& request() { return request_; }
+  const ServerRequest& request() const { return request_; }
+
+  // Exactly one of the two, once.
+  void Reply(ServerResponse response);
+  std::shared_ptr<ReplyStream> Stream(ServerResponse head);
+
+ private:
+  ServerRequest request_;
+  std::shared_ptr<Connection> connection_;  // null: answered
+  std::uint64_t number_ = 0;                // of the request on its connection
+};
+
+// What answers requests. Called on io threads, several at once: must not block.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  virtual void Handle(HttpCall call) = 0;
+  // The io thread has handled everything that had come, and is about to wait for more: what was
+  // gathered for a common write goes out now.
+  virtual void RoundEnded() {}
+  // The largest body the handler takes for this request; asked when its head has come.
+  virtual std::size_t BodyBytesMax(const ServerRequest& head) = 0;
+};
+
+struct HttpServerOptions {
+  std::vector<std::string> listen = {"127.0.0.1:7233"};  // "host:port", "[::1]:0"
+  std::uint32_t io_threads = 1;
+  // TLS 1.3 only; both or none (PEM files).
+  std::string certificate_file;
+  std::string key_file;
+
+  std::size_t head_bytes_max = 32 << 10;  // request line and headers: 431
+  std::size_t headers_max = 100;
+  std::size_t target_bytes_max = 8 << 10;    // 414
+  std::size_t connections_max = 12'000;      // one more is answered with 503 and closed
+  std::size_t in_flight_max = 4'096;         // requests not yet answered; then sockets are not read
+  std::size_t stream_bytes_max = 1 << 20;    // queued for one slow reader; then it is cut off
+  std::size_t memory_bytes_max = 256 << 20;  // bodies and answers under way, of all connections: 503
+  std::chrono::milliseconds head_timeout{10'000};   // from the first byte of a head to its last: 408
+  std::chrono::milliseconds body_timeout{30'000};   // without a byte of the body: 408
+  std::chrono::milliseconds idle_timeout{120'000};  // between requests
+  std::chrono::milliseconds write_timeout{30'000};  // without the client taking a byte
+  std::size_t gzip_bytes_min = 1'024;               // smaller answers are not compressed
+};
+
+struct HttpServerMetrics {
+  std::uint64_t connections_open = 0;
+  std::uint64_t connections_total = 0;
+  std::uint64_t connections_refused = 0;
+  std::uint64_t requests_total = 0;
+  std::uint64_t requests_in_flight = 0;
+  std::uint64_t requests_malformed = 0;
+  std::uint64_t streams_open = 0;
+  std::uint64_t streams_cut_off = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t buffered_bytes = 0;
+};
+
+// An HTTP/1.1 server: keep-alive, pipelining (answers in order), chunked bodies, gzip both ways, TLS
+// 1.3. Strict: what is ambiguous is refused and the connection closed. Nothing on its threads waits
+// for anything but sockets.
+class HttpServer {
+ public:
+  // Listens; kInvalidArgument, kStoreIo (an address that cannot be had).
+  static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options, HttpHandler& handler);
+  // Closes everything at once.
+  virtual ~HttpServer() = default;
+
+  // The addresses listened on, with the ports that were given.
+  virtual std::vector<std::string> addresses() const = 0;
+  // Takes no more connections; answers what has come with "Connection: close", ends streams, and
+  // returns when all is answered or `wait` is over (false).
+  virtual bool Drain(std::chrono::milliseconds wait) = 0;
+  // Reads certificate and key again; connections that are open keep theirs.
+  virtual Status ReloadCertificate() = 0;
+  virtual HttpServerMetrics Metrics() const = 0;
+};
+
+}  // namespace everstep

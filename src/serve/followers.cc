@@ -1,0 +1,202 @@
+#include "serve/followers.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/event_view.h"
+#include "machine/state.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kEventsAtOnce = 256;
+// Below this much unread, more is sent.
+constexpr std::size_t kQueuedMax = 64 << 10;
+
+// An event's JSON has no line breaks: one data line is enough.
+void AppendFrame(std::string& out, std::uint64_t id, const LogEvent& event) {
+  out.append("id: ").append(std::to_string(id));
+  out.append("\nevent: ").append(event.type);
+  out.append("\ndata: ").append(event.json).append("\n\n");
+}
+
+bool Wanted(const FollowRequest& request, const LogEvent& event) {
+  return request.event_type.empty() || request.event_type == event.type;
+}
+
+}  // namespace
+
+Followers::Followers(EmbeddedLog& log) : log_(log) {
+  thread_ = std::thread([this] { Loop(); });
+  log_.feed().SetListener(this);
+}
+
+Followers::~Followers() {
+  log_.feed().SetListener(nullptr);
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  thread_.join();
+  for (auto& [id, follower] : followers_) {
+    follower->stream->OnChange({});
+    follower->stream->End();
+  }
+}
+
+void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream) {
+  auto follower = std::make_shared<Follower>(Follower{std::move(request), std::move(stream)});
+  Id id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    id = ++last_id_;
+    followers_.emplace(id, follower);
+    const FollowRequest& wish = follower->request;
+    if (wish.run_id.empty()) {
+      by_tenant_[wish.tenant_id].insert(id);
+    } else {
+      by_run_[wish.run_id].insert(id);
+    }
+  }
+  // The connection has taken what it was sent, or is gone.
+  follower->stream->OnChange([this, id] {
+    const std::lock_guard lock(mutex_);
+    Due(id);
+  });
+  const std::lock_guard lock(mutex_);
+  Due(id);
+}
+
+std::size_t Followers::size() {
+  const std::lock_guard lock(mutex_);
+  return followers_.size();
+}
+
+void Followers::Due(Id id) {
+  const auto found = followers_.find(id);
+  if (found == followers_.end() || found->second->is_due) return;
+  found->second->is_due = true;
+  due_.push_back(id);
+  if (due_.size() == 1) woken_.notify_one();
+}
+
+void Followers::Remove(Id id) {
+  const auto found = followers_.find(id);
+  if (found == followers_.end()) return;
+  const FollowRequest& wish = found->second->request;
+  auto& index = wish.run_id.empty() ? by_tenant_ : by_run_;
+  const auto place = index.find(wish.run_id.empty() ? wish.tenant_id : wish.run_id);
+  if (place != index.end()) {
+    place->second.erase(id);
+    if (place->second.empty()) index.erase(place);
+  }
+  followers_.erase(found);
+}
+
+void Followers::Durable(std::span<const std::shared_ptr<CommitUnit>> units) {
+  const std::lock_guard lock(mutex_);
+  if (followers_.empty()) return;
+  for (const auto& unit : units) {
+    const auto of_run = by_run_.find(unit->change.run_id.value());
+    if (of_run != by_run_.end()) {
+      for (const Id id : of_run->second) Due(id);
+    }
+    const auto of_tenant = by_tenant_.find(unit->change.state.scope.tenant_id);
+    if (of_tenant != by_tenant_.end()) {
+      for (const Id id : of_tenant->second) Due(id);
+    }
+  }
+}
+
+void Followers::Loop() {
+  auto beat_at = SteadyNow() + kBeatEvery;
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    woken_.wait_until(lock, beat_at, [this] { return stop_ || !due_.empty(); });
+    if (stop_) return;
+    if (SteadyNow() >= beat_at) {
+      Beat(lock);
+      beat_at = SteadyNow() + kBeatEvery;
+    }
+    const std::vector<Id> due = std::exchange(due_, {});
+    for (const Id id : due) {
+      const auto found = followers_.find(id);
+      if (found == followers_.end()) continue;
+      const std::shared_ptr<Follower> follower = found->second;
+      follower->is_due = false;
+      lock.unlock();
+      const Next next = Serve(*follower);
+      lock.lock();
+      if (stop_) return;
+      if (next == Next::kMore) Due(id);
+      if (next == Next::kOver) {
+        follower->stream->End();
+        Remove(id);
+      }
+    }
+  }
+}
+
+// Shows proxies and clients that the connection lives, and finds those that do not.
+void Followers::Beat(std::unique_lock<std::mutex>& lock) {
+  const std::vector<std::pair<Id, std::shared_ptr<Follower>>> all(followers_.begin(),
+                                                                  followers_.end());
+  lock.unlock();
+  std::vector<Id> gone;
+  for (const auto& [id, follower] : all) {
+    const bool waits = follower->stream->queued() == 0;
+    if (waits && !follower->stream->Write(": beat\n\n")) gone.push_back(id);
+  }
+  lock.lock();
+  for (const Id id : gone) Remove(id);
+}
+
+Followers::Next Followers::Serve(Follower& follower) {
+  if (follower.stream->closed()) return Next::kOver;
+  if (follower.stream->queued() > kQueuedMax) return Next::kWait;
+  return follower.request.run_id.empty() ? ServeTenant(follower) : ServeRun(follower);
+}
+
+Followers::Next Followers::ServeRun(Follower& follower) {
+  FollowRequest& request = follower.request;
+  const auto reader = log_.store().Read();
+  const auto run = RequireRun(*reader, RunId(request.run_id));
+  if (!run || run->state.scope.tenant_id != request.tenant_id) return Next::kOver;
+  EventQuery query;
+  query.after = EventSeq(request.after);
+  query.limit = kEventsAtOnce;
+  const auto events = reader->ReadEvents(*run, query);
+  if (!events) return Next::kOver;
+  std::string text;
+  for (const Event& event : *events) {
+    std::vector<LogEvent> views;
+    AddViews(request.dialect, *run, event, views);
+    for (const LogEvent& view : views) {
+      if (Wanted(request, view)) AppendFrame(text, event.seq.value(), view);
+    }
+    request.after = event.seq.value();
+  }
+  if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;
+  if (EventSeq(request.after) < run->state.last_seq) return Next::kMore;
+  return IsTerminal(run->state.status) ? Next::kOver : Next::kWait;
+}
+
+Followers::Next Followers::ServeTenant(Follower& follower) {
+  FollowRequest& request = follower.request;
+  Position position(request.after);
+  const auto reader = log_.store().Read();
+  const auto events =
+      ReadAlongOutbox(*reader, request.tenant_id, request.dialect, kEventsAtOnce, position);
+  if (!events) return Next::kOver;
+  const bool moved = position.value() != request.after;
+  request.after = position.value();
+  std::string text;
+  for (const LogEvent& view : *events) {
+    if (Wanted(request, view)) AppendFrame(text, request.after, view);
+  }
+  if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;
+  return moved ? Next::kMore : Next::kWait;
+}
+
+}  // namespace everstep

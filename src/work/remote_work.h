@@ -1,0 +1,134 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "everstep/result.h"
+#include "run/tool.h"
+#include "work/secrets.h"
+
+namespace everstep {
+
+// Who asks for tasks: a process elsewhere, of one tenant.
+struct WorkerSpec {
+  std::string tenant_id;  // of the credential
+  std::string name;       // for people
+  std::vector<std::string> kinds;   // what it can do
+  std::vector<std::string> queues;  // which it serves; empty: those of its kinds
+  std::uint32_t slots = 1;          // tasks at once
+};
+
+// A task that is lent to a worker. The token names this lease and no other.
+struct LentTask {
+  std::string token;
+  Task task;           // inputs with secrets in place
+  Timestamp lease_until{};
+};
+
+// What a worker says of a task it holds.
+struct WorkReport {
+  std::string token;
+  TaskOutcome outcome;
+};
+
+struct PollRequest {
+  std::string tenant_id;  // of the credential; another's worker is not found
+  std::string worker_id;
+  std::vector<WorkReport> reports;
+  std::vector<std::string> heartbeats;  // tokens
+  std::uint32_t tasks_max = 1;
+  std::chrono::milliseconds wait{0};  // for the first task
+};
+
+struct PollAnswer {
+  std::vector<LentTask> tasks;
+  struct Refused {
+    std::string token;
+    Error error;  // kStepAttemptStale: the lease was lost, or the run does not want it any more
+  };
+  std::vector<Refused> refused;      // reports that were not taken
+  std::vector<std::string> stop;     // tokens whose work is not wanted any more
+  std::chrono::milliseconds lease{0};
+};
+
+struct WorkerView {
+  std::string worker_id;
+  WorkerSpec spec;
+  std::uint32_t held = 0;
+  bool draining = false;
+  Timestamp seen_at{};
+};
+
+struct QueueView {
+  std::string queue;
+  std::uint64_t waiting = 0;  // tasks no worker has taken
+  std::uint64_t held = 0;
+  std::chrono::milliseconds oldest{0};  // how long the first has waited
+  std::uint32_t workers = 0;            // that serve it now
+  std::uint32_t concurrency = 0;        // zero: no limit
+};
+
+struct RemoteWorkOptions {
+  std::chrono::milliseconds lease{30'000};           // prolonged by heartbeats
+  std::chrono::milliseconds worker_forgotten{90'000};  // after so long without a call
+  std::chrono::milliseconds wait_max{60'000};
+  std::uint32_t workers_max = 10'000;
+  std::uint32_t batch_max = 1'000;
+};
+
+// Tasks for workers in other processes: those of every kind that this machine has no tool for.
+// Decorates the tools of this machine.
+//
+// A task waits in its queue until a worker that can do it asks. It is lent, not given: without a
+// heartbeat or report in time the lease is over, the engine delivers the task again under the next
+// engine attempt, and a report on the old token is refused. A report is answered when what follows
+// from it is durable, together with the tasks that followed.
+//
+// Inside a queue the order is fair between tenants' runs as they came; a worker sees tasks of its
+// own tenant only. Thread-safe.
+class RemoteWork final : public ToolBox {
+ public:
+  RemoteWork(std::unique_ptr<ToolBox> local, std::shared_ptr<const Secrets> secrets, Clock& clock,
+             Random& random, RemoteWorkOptions options);
+  // Every task that is held or waits is reported as CANCELLED; polls are answered.
+  ~RemoteWork() override;
+
+  // ---- for workers
+  // The worker's id. kInvalidArgument.
+  Result<std::string> Register(WorkerSpec spec);
+  // `answer` is called once, on any thread, also from inside. kWorkerNotFound: register (again).
+  void Poll(PollRequest request, std::function<void(Result<PollAnswer>)> answer);
+  // It gets no more tasks; those it holds it may still report.
+  Status Drain(std::string_view tenant_id, std::string_view worker_id);
+  // Its leases end at once.
+  Status Remove(std::string_view tenant_id, std::string_view worker_id);
+
+  // ---- for people
+  std::vector<WorkerView> Workers(std::string_view tenant_id);
+  std::vector<QueueView> Queues(std::string_view tenant_id);
+  Status SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
+  std::uint64_t leases_lost() const;
+
+  // ---- ToolBox
+  bool Has(std::string_view kind) const override;
+  bool Immediate(std::string_view kind) const override;
+  TaskOutcome RunNow(const Task& task) override;
+  void Start(Task task, TaskReports& reports) override;
+  void Cancel(const TaskId& task, bool force) override;
+  std::uint32_t Slots(std::string_view kind) const override;
+  std::vector<std::string> Kinds() const override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace everstep
