@@ -65,10 +65,10 @@ class ForwardingReader : public StateReader {
   const std::unique_ptr<StateReader> reader_;
 };
 
-// The same for a store.
+// The same for a store, which may outlive this one.
 class ForwardingStore : public StateStore {
  public:
-  explicit ForwardingStore(std::unique_ptr<StateStore> store) : store_(std::move(store)) {}
+  explicit ForwardingStore(std::shared_ptr<StateStore> store) : store_(std::move(store)) {}
 
   std::unique_ptr<StateReader> Read() override { return store_->Read(); }
   Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) override {
@@ -104,7 +104,7 @@ class ForwardingStore : public StateStore {
   std::uint64_t DiskBytes() override { return store_->DiskBytes(); }
 
  private:
-  const std::unique_ptr<StateStore> store_;
+  const std::shared_ptr<StateStore> store_;
 };
 
 }  // namespace everstep
