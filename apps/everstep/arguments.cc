@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/assert.h"
+#include "flow/nearest.h"
 #include "option_values.h"
 
 namespace everstep::cli {
@@ -23,22 +24,6 @@ std::string Joined(std::span<const std::string_view> words, std::string_view sep
     text.append(word);
   }
   return text;
-}
-
-// Edits from one word to the other: letters put in, left out or replaced.
-std::size_t Distance(std::string_view one, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  for (std::size_t j = 0; j <= other.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= one.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= other.size(); ++j) {
-      const std::size_t replaced = diagonal + (one[i - 1] == other[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[other.size()];
 }
 
 std::string Suggestion(std::string_view dashes, std::string_view word,
@@ -82,7 +67,7 @@ std::optional<std::string_view> Nearest(std::string_view word,
   std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : known) {
     const bool begins = word.size() >= 3 && candidate.starts_with(word);
-    const std::size_t distance = begins ? 1 : Distance(word, candidate);
+    const std::size_t distance = begins ? 1 : EditDistance(word, candidate);
     if (distance >= best || distance >= candidate.size()) continue;
     best = distance;
     nearest = candidate;

@@ -9,8 +9,9 @@ namespace {
 // Longer words are nobody's slip of the finger.
 constexpr std::size_t kWordMax = 64;
 
-// Edits from one word to the other: letters put in, left out or replaced.
-std::size_t Distance(std::string_view one, std::string_view other) {
+}  // namespace
+
+std::size_t EditDistance(std::string_view one, std::string_view other) {
   std::vector<std::size_t> row(other.size() + 1);
   for (std::size_t j = 0; j <= other.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= one.size(); ++i) {
@@ -25,14 +26,12 @@ std::size_t Distance(std::string_view one, std::string_view other) {
   return row[other.size()];
 }
 
-}  // namespace
-
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> known) {
   if (word.size() > kWordMax) return {};
   std::string_view nearest;
   std::size_t nearest_distance = 1 + std::max<std::size_t>(1, word.size() / 3);
   for (const std::string_view candidate : known) {
-    const std::size_t distance = Distance(word, candidate);
+    const std::size_t distance = EditDistance(word, candidate);
     if (distance >= nearest_distance) continue;
     nearest = candidate;
     nearest_distance = distance;
