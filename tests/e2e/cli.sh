@@ -3,54 +3,19 @@
 # Usage: cli.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
-everstep=${1:-${EVERSTEP:?the path of the program}}
-work=$(mktemp -d)
+source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 mounted=""
 cleanup() {
   [[ -n $mounted ]] && umount "$mounted"
   rm -rf "$work"
 }
-trap cleanup EXIT
-cd "$work" || exit 1
-unset EVERSTEP_STORE NO_COLOR
-export LC_ALL=C.UTF-8 TMPDIR=$work/tmp
-mkdir "$TMPDIR"
-failures=0
 
-# run ARGUMENT...: the program with nothing on standard input; leaves $status, out and err.
-run() {
-  "$everstep" "$@" >out 2>err </dev/null
-  status=$?
-}
-# feed TEXT ARGUMENT...: the same with lines of text on standard input.
+# feed TEXT ARGUMENT...: as run, with lines of text on standard input.
 feed() {
   local text=$1
   shift
   printf '%s\n' "$text" | "$everstep" "$@" >out 2>err
   status=$?
-}
-# expect SENTENCE CONDITION: a condition of the shell that has to hold.
-expect() {
-  if eval "$2"; then
-    echo "ok - $1"
-  else
-    failures=$((failures + 1))
-    echo "not ok - $1"
-    echo "#   condition: $2"
-    echo "#   exit code: ${status:-}"
-    sed 's/^/#   out: /' out | head -n 8
-    sed 's/^/#   err: /' err | head -n 8
-  fi
-}
-says() { grep -qF -- "$1" "${2:-out}"; }
-lines() { (($(wc -l <"${2:-out}") == $1)); }
-# wait_for CONDITION: up to ten seconds.
-wait_for() {
-  for _ in $(seq 200); do
-    eval "$1" && return 0
-    sleep 0.05
-  done
-  return 1
 }
 started() { printf '{"eventType":"RunStarted","runId":"%s"}' "$1"; }
 step() { printf '{"eventType":"Step%s","runId":"%s","stepId":"%s"}' "$1" "$2" "$3"; }
@@ -61,8 +26,9 @@ run
 expect "without a command it shows the commands and exits 2" '((status == 2)) && says "log append" err'
 run --help
 expect "--help lists every command" '((status == 0)) && says "log timeline" && says "demo"'
-for command in "log append" "log read" "log snapshot" "log timeline" "log runs" "log verify" \
-  "log backup" "log restore" "log compact" "log retain" "log health" demo version help; do
+mapfile -t commands < <(sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' out)
+expect "and each is asked below" '((${#commands[@]} == $(grep -c "^  [a-z]" out) && ${#commands[@]} > 20))'
+for command in "${commands[@]}"; do
   run $command --help
   expect "$command has help" '((status == 0)) && says "everstep $command" && says "--help"'
   run help $command

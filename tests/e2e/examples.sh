@@ -3,49 +3,10 @@
 # Usage: examples.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
-everstep=$(realpath "${1:-${EVERSTEP:?the path of the program}}")
 source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 examples=$source_dir/examples
-work=$(mktemp -d)
-children=()
-cleanup() {
-  for child in "${children[@]}"; do kill -9 "$child" 2>/dev/null; done
-  rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work" || exit 1
-unset EVERSTEP_STORE NO_COLOR XDG_STATE_HOME
-export LC_ALL=C.UTF-8 TMPDIR=$work/tmp HOME=$work/home EVERSTEP_DATA=$work/data
-mkdir "$TMPDIR" "$HOME"
-failures=0
+source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 
-# run ARGUMENT...: the program with nothing on standard input; leaves $status, out and err.
-run() {
-  timeout 30 "$everstep" "$@" >out 2>err </dev/null
-  status=$?
-}
-# expect SENTENCE CONDITION: a condition of the shell that has to hold.
-expect() {
-  if eval "$2"; then
-    echo "ok - $1"
-  else
-    failures=$((failures + 1))
-    echo "not ok - $1"
-    echo "#   condition: $2"
-    echo "#   exit code: ${status:-}"
-    sed 's/^/#   out: /' out | head -n 12
-    sed 's/^/#   err: /' err | head -n 8
-  fi
-}
-says() { grep -qF -- "$1" "${2:-out}"; }
-# wait_for CONDITION: up to ten seconds.
-wait_for() {
-  for _ in $(seq 200); do
-    eval "$1" && return 0
-    sleep 0.05
-  done
-  return 1
-}
 # query DATABASE SQL: the rows, their columns joined by blanks.
 query() {
   python3 -c 'import sqlite3, sys
