@@ -5,25 +5,40 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include "base/assert.h"
 
 namespace everstep::cli {
 namespace {
 
-volatile sig_atomic_t interrupted = 0;  // how often
-volatile sig_atomic_t answered = 1;     // how many of them do not end the program
+// Signals may come on several threads at once.
+std::atomic<int> interrupted = 0;          // how often
+std::atomic<int> answered = 1;             // how many of them do not end the program
+std::atomic<std::int64_t> counted_at = 0;  // the last one, in milliseconds; zero: none
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 // A byte in this pipe ends a poll that began before the signal came.
 std::array<int, 2> wake_up = {-1, -1};
 
 extern "C" void OnInterrupt(int signal_number) {
   const int saved = errno;
-  interrupted = interrupted + 1;
-  const char byte = 0;
-  [[maybe_unused]] const auto written = write(wake_up[1], &byte, 1);
-  if (interrupted >= answered) signal(signal_number, SIG_DFL);
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t now = time.tv_sec * 1'000 + time.tv_nsec / 1'000'000;
+  std::int64_t last = counted_at;
+  const bool is_another = last == 0 || now - last >= kSameInterrupt.count();
+  if (is_another && counted_at.compare_exchange_strong(last, now)) {
+    if (interrupted.fetch_add(1) >= answered) {
+      signal(signal_number, SIG_DFL);
+      raise(signal_number);  // comes when this returns
+    }
+    const char byte = 0;
+    [[maybe_unused]] const auto written = write(wake_up[1], &byte, 1);
+  }
   errno = saved;
 }
 

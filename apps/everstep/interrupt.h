@@ -5,7 +5,10 @@
 namespace everstep::cli {
 
 // From now on SIGINT and SIGTERM only leave a mark, and a closed pipe is an error of a write
-// instead of the program's death. A second SIGINT or SIGTERM ends the program at once.
+// instead of the program's death. A second SIGINT or SIGTERM ends the program at once. Those that
+// come within kSameInterrupt of one that counted are the same one: a terminal or timeout(1) may
+// deliver it twice.
+inline constexpr std::chrono::milliseconds kSameInterrupt{500};
 void CatchInterrupts();
 
 // For a command that has an answer to more than the first: the program ends at once with the one

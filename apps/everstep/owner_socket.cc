@@ -81,7 +81,7 @@ std::optional<Request> ReadRequest(std::string_view json) {
   return request;
 }
 
-ExitCode Carry(const Request& request, Engine& engine, Output& out) {
+ExitCode Carry(const Request& request, Engine& engine, AlertBoard& alerts, Output& out) {
   if (request.command == nullptr) {
     out.WriteError("everstep: the owner of the store is of another version\n");
     return ExitCode::kUsage;
@@ -94,7 +94,7 @@ ExitCode Carry(const Request& request, Engine& engine, Output& out) {
   const StoreCommand& command = *request.command->on_store;
   try {
     if (command.on_engine != nullptr) {
-      return command.on_engine({*arguments, request.body, engine, out});
+      return command.on_engine({*arguments, request.body, engine, out, &alerts, true});
     }
     return command.on_log({*arguments, request.body, engine.log(), out});
   } catch (const std::exception& exception) {
@@ -105,8 +105,12 @@ ExitCode Carry(const Request& request, Engine& engine, Output& out) {
 
 class Listener final : public OwnerSocket {
  public:
-  Listener(std::string path, int socket, int closing, Engine& engine)
-      : path_(std::move(path)), socket_(socket), closing_(closing), engine_(engine) {
+  Listener(std::string path, int socket, int closing, Engine& engine, AlertBoard& alerts)
+      : path_(std::move(path)),
+        socket_(socket),
+        closing_(closing),
+        engine_(engine),
+        alerts_(alerts) {
     thread_ = std::thread([this] { Accept(); });
   }
 
@@ -185,7 +189,7 @@ class Listener final : public OwnerSocket {
       return;
     }
     VisitorOutput out(connection, reader, closing_, request->look);
-    const ExitCode code = Carry(*request, engine_, out);
+    const ExitCode code = Carry(*request, engine_, alerts_, out);
     out.Flush();
     if (!out.broken_off()) SendFrame(connection, Frame::Kind::kExit, ExitText(code));
   }
@@ -205,13 +209,15 @@ class Listener final : public OwnerSocket {
   const int socket_;
   const int closing_;  // an event, raised once
   Engine& engine_;
+  AlertBoard& alerts_;
   std::list<Visitor> visitors_;  // of the accepting thread, and of the destructor behind it
   std::thread thread_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<OwnerSocket>> OwnerSocket::Listen(const Folder& folder, Engine& engine) {
+Result<std::unique_ptr<OwnerSocket>> OwnerSocket::Listen(const Folder& folder, Engine& engine,
+                                                         AlertBoard& alerts) {
   const std::string path = folder.socket();
   const auto failed = [&path](int socket) {
     Error error{ErrorCode::kStoreIo, path + ": " + std::strerror(errno), {}};
@@ -230,7 +236,8 @@ Result<std::unique_ptr<OwnerSocket>> OwnerSocket::Listen(const Folder& folder, E
   }
   const int closing = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (closing < 0) return failed(socket);
-  return std::unique_ptr<OwnerSocket>(std::make_unique<Listener>(path, socket, closing, engine));
+  return std::unique_ptr<OwnerSocket>(
+      std::make_unique<Listener>(path, socket, closing, engine, alerts));
 }
 
 }  // namespace everstep::cli

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "alert_board.h"
 #include "data_folder.h"
 #include "everstep/engine.h"
 #include "everstep/result.h"
@@ -41,8 +42,9 @@ class OwnerSocket {
   static constexpr std::uint64_t kProtocol = 1;
 
   // The caller owns the store of `folder`, so a socket that is there belongs to nobody. `engine`
-  // must outlive the object. kStoreIo.
-  static Result<std::unique_ptr<OwnerSocket>> Listen(const Folder& folder, Engine& engine);
+  // and `alerts`, which are the engine's, must outlive the object. kStoreIo.
+  static Result<std::unique_ptr<OwnerSocket>> Listen(const Folder& folder, Engine& engine,
+                                                     AlertBoard& alerts);
   // Takes no more visitors; commands that wait for something are broken off, others are finished.
   virtual ~OwnerSocket() = default;
 };

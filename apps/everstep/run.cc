@@ -80,11 +80,11 @@ class Running {
     call_.out.Remember(rest.ToJson());
     const auto progress = MakeProgress();
     if (!said_.empty()) progress->Say(said_);
-    RunWatch watch(
-        call_.store,
-        {order_.run_id, call_.arguments.Text("tenant"), *after,
-         ResumeCommand(call_.arguments, order_.run_id), call_.Hint("approve " + order_.run_id)},
-        *progress, call_.out);
+    RunWatch watch(call_.store,
+                   {order_.run_id, call_.arguments.Text("tenant"), *after,
+                    ResumeCommand(call_.arguments, order_.run_id),
+                    call_.Hint("approve " + order_.run_id), call_.alerts, !call_.visits},
+                   *progress, call_.out);
     const auto code = watch.Follow();
     return code ? *code : everstep::cli::Fail(code.error(), call_.out);
   }
@@ -228,7 +228,7 @@ const Command kRun{
     1,
     "Run a plan to its end, showing how it goes.",
     "Running the same command again goes on with the run if it has not ended: the id is made\n"
-    "from the plan and its inputs. Ctrl-C pauses the run once its running steps are done; twice\n"
+    "from the plan and its inputs. Ctrl-C pauses the run once its running steps are done; again\n"
     "cancels it. Other unfinished runs of the data folder go on meanwhile. If another process\n"
     "has the folder open, that one runs the plan and this one shows it.\n\n"
     "Exits with 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED.",

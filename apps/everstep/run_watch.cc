@@ -39,6 +39,7 @@ Result<ExitCode> RunWatch::Follow() {
       asked_ = true;
       progress_.Say("waits for approval: " + subject_.approve_command);
     }
+    TellAlerts();
     progress_.Show(view_, Now());
     if (HasEnded(view_.status) || IsLeft()) return Finish(**events);
     if (out_.gone()) return ExitCode::kInterrupted;
@@ -64,14 +65,22 @@ Status RunWatch::Look(Subscription& events) {
 }
 
 void RunWatch::Attend() {
-  const int interrupts = out_.interrupts();
-  if (interrupts >= 1 && wish_ == Wish::kNone) {
+  if (out_.interrupts() <= attended_) return;
+  if (wish_ == Wish::kNone) {
     wish_ = Wish::kPause;
     if (view_.status != "PAUSED") Order("PAUSE", "interrupted by its user");
-  }
-  if (interrupts >= 2 && wish_ == Wish::kPause && !refused_) {
+  } else if (wish_ == Wish::kPause && !refused_) {
     wish_ = Wish::kCancel;
     Order("CANCEL", "interrupted twice by its user");
+  }
+  attended_ = out_.interrupts();
+}
+
+void RunWatch::TellAlerts() {
+  if (subject_.alerts == nullptr) return;
+  for (const Alert& alert : subject_.alerts->Since(alerts_seen_)) {
+    const bool is_ours = alert.run_id.empty() || alert.run_id == subject_.run_id;
+    if (is_ours || subject_.all_alerts) progress_.Say(AlertText(alert));
   }
 }
 
@@ -113,6 +122,7 @@ ExitCode RunWatch::Finish(Subscription& events) {
     progress_.Happened(*rest);
   }
   if (auto view = engine_.View(subject_.run_id)) view_ = *std::move(view);
+  TellAlerts();
   progress_.Finish(view_, Now());
   if (!HasEnded(view_.status)) progress_.Say("go on with: " + subject_.resume_command);
   return ExitCodeOfRun(view_.status);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "alert_board.h"
 #include "everstep/engine.h"
 #include "output.h"
 #include "progress.h"
@@ -10,6 +11,7 @@ namespace everstep::cli {
 
 // Follows a run of this process's engine until it ends, or until whoever started it wants to stop:
 // the first interrupt pauses the run and waits until its steps have settled, the second cancels it.
+// What comes before the first was attended to is part of it.
 class RunWatch {
  public:
   struct Subject {
@@ -18,6 +20,8 @@ class RunWatch {
     std::uint64_t after = 0;      // events up to here have been seen
     std::string resume_command;   // shown when the run is paused
     std::string approve_command;  // shown when it waits for an approval to start
+    AlertBoard* alerts = nullptr;
+    bool all_alerts = false;  // else of this run, and of none
   };
 
   RunWatch(Engine& engine, Subject subject, Progress& progress, Output& out)
@@ -31,6 +35,7 @@ class RunWatch {
 
   Status Look(Subscription& events);  // takes events, and the run as it is now
   void Attend();                      // to interrupts
+  void TellAlerts();
   void Order(std::string_view type, std::string_view reason);
   bool IsLeft() const;
   ExitCode Finish(Subscription& events);
@@ -44,6 +49,8 @@ class RunWatch {
   std::chrono::steady_clock::time_point next_view_{};
   std::chrono::steady_clock::time_point stale_at_{};
   Wish wish_ = Wish::kNone;
+  int attended_ = 0;  // interrupts
+  std::uint64_t alerts_seen_ = 0;
   bool refused_ = false;  // to pause
   bool asked_ = false;    // for the approval
 };

@@ -58,6 +58,8 @@ class Errand {
     EngineOptions options = folder_.Options();
     options.log.create_if_missing = command_.as_owner;
     options.passive = !command_.as_owner;
+    AlertBoard alerts;
+    options.on_alert = [&alerts](const Alert& alert) { alerts.Raise(alert); };
     auto engine = Engine::Open(std::move(options));
     if (!engine) {
       if (engine.error().code != ErrorCode::kStoreLocked) return Fail(engine.error(), out_);
@@ -66,7 +68,7 @@ class Errand {
     }
     std::unique_ptr<OwnerSocket> socket;
     if (command_.as_owner) {
-      auto listening = OwnerSocket::Listen(folder_, **engine);
+      auto listening = OwnerSocket::Listen(folder_, **engine, alerts);
       if (listening) {
         socket = *std::move(listening);
       } else {
@@ -74,7 +76,7 @@ class Errand {
                         "\n");
       }
     }
-    return command_.on_engine({arguments_, body_, **engine, out_});
+    return command_.on_engine({arguments_, body_, **engine, out_, &alerts});
   }
 
   ExitCode Refused(const Visit& visit) {

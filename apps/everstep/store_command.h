@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "alert_board.h"
 #include "arguments.h"
 #include "data_folder.h"
 #include "everstep/engine.h"
@@ -22,6 +23,8 @@ struct Call {
   std::string_view body;  // what StoreCommand::prepare made
   Store& store;
   Output& out;
+  AlertBoard* alerts = nullptr;  // of the engine; null: it has none
+  bool visits = false;           // given by another process
 
   // A command to show to people: with the --data that this one was given.
   std::string Hint(std::string_view command) const {

@@ -4,64 +4,8 @@
 # Usage: run.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
-everstep=$(realpath "${1:-${EVERSTEP:?the path of the program}}")
-work=$(mktemp -d)
-children=()
-cleanup() {
-  for child in "${children[@]}"; do kill -9 "$child" 2>/dev/null; done
-  rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work" || exit 1
-unset EVERSTEP_STORE NO_COLOR XDG_STATE_HOME
-export LC_ALL=C.UTF-8 TMPDIR=$work/tmp HOME=$work/home EVERSTEP_DATA=$work/data
-mkdir "$TMPDIR" "$HOME"
-failures=0
-
-# run ARGUMENT...: the program with nothing on standard input; leaves $status, out and err.
-run() {
-  timeout 30 "$everstep" "$@" >out 2>err </dev/null
-  status=$?
-}
-# begin NAME ARGUMENT...: the program in the background, with NAME.out and NAME.err; leaves $child.
-begin() {
-  local name=$1
-  shift
-  "$everstep" "$@" >"$name.out" 2>"$name.err" </dev/null &
-  child=$!
-  children+=("$child")
-}
-# finish NAME: waits for it; leaves $status, out and err.
-finish() {
-  wait "$child"
-  status=$?
-  cp "$1.out" out
-  cp "$1.err" err
-}
-# expect SENTENCE CONDITION: a condition of the shell that has to hold.
-expect() {
-  if eval "$2"; then
-    echo "ok - $1"
-  else
-    failures=$((failures + 1))
-    echo "not ok - $1"
-    echo "#   condition: $2"
-    echo "#   exit code: ${status:-}"
-    sed 's/^/#   out: /' out | head -n 12
-    sed 's/^/#   err: /' err | head -n 8
-  fi
-}
-says() { grep -qF -- "$1" "${2:-out}"; }
-lines() { (($(wc -l <"${2:-out}") == $1)); }
+source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 json() { python3 -c "import json,sys;v=json.load(open('out'));sys.exit(0 if ($1) else 1)"; }
-# wait_for CONDITION: up to ten seconds.
-wait_for() {
-  for _ in $(seq 200); do
-    eval "$1" && return 0
-    sleep 0.05
-  done
-  return 1
-}
 # The newest run of a plan.
 newest() { "$everstep" ls --plan "$1" --limit 1 --output json | sed -n 's/.*"runId": "\(.*\)",/\1/p'; }
 
@@ -83,6 +27,17 @@ steps:
   - {stepId: one, kind: shell, inputs: {command: "echo one >>$work/effects; sleep 0.5"}}
   - {stepId: two, kind: shell, inputs: {command: "echo two >>$work/effects; sleep 0.5"}}
   - {stepId: three, kind: shell, inputs: {command: "echo three >>$work/effects; sleep 0.5"}}
+YAML
+cat >stuck.yaml <<YAML
+metadata: {planId: stuck, planVersion: "1.0"}
+steps:
+  - {stepId: hang, kind: shell, inputs: {command: "echo \$\$ >$work/hanging; exec sleep 60"}}
+YAML
+cat >lazy.yaml <<YAML
+metadata: {planId: lazy, planVersion: "1.0"}
+steps:
+  - {stepId: one, kind: shell, inputs: {command: "touch $work/lazy; sleep 2"}}
+  - {stepId: two, kind: noop}
 YAML
 cat >fails.yaml <<'YAML'
 metadata: {planId: fails, planVersion: "1.0"}
@@ -253,13 +208,23 @@ run why "$slow"
 expect "why names the pause and its reason" '((status == 0)) && says "not today" && says "everstep signal $slow resume"'
 run run slow.yaml
 expect "the same command resumes a paused run" '((status == 0)) && says resumed && lines 3 effects'
-begin cancelled run slow.yaml --new
-wait_for 'lines 4 effects'
+begin cancelled run lazy.yaml
+wait_for '[[ -e lazy ]]'
 kill -TERM "$child"
 wait_for 'says pausing cancelled.out'
+sleep 0.6
 kill -INT "$child"
 finish cancelled
 expect "the second interrupt cancels: exit 8" '((status == 8)) && says "is CANCELLED"'
+rm lazy
+begin twice run lazy.yaml
+wait_for '[[ -e lazy ]]'
+kill -TERM "$child"
+kill -INT "$child"
+sleep 0.2
+kill -TERM "$child"
+finish twice
+expect "interrupts at the same time are one: exit 9" '((status == 9)) && says "is PAUSED" && ! says cancelling'
 
 # ---- an owner and its visitors
 begin owner run asks.yaml --run-id asked
@@ -325,6 +290,24 @@ kill -CONT "$child"
 run deliver again
 finish stopped
 expect "and later it goes on" '((status == 0))'
+
+# ---- alerts
+begin alarmed run stuck.yaml --run-id alarmed
+wait_for '[[ -s hanging ]]'
+begin stopper run asks.yaml --run-id bystander --input token=bystander
+bystander=$child
+wait_for 'says "deliver bystander" stopper.out'
+run signal alarmed EMERGENCY_STOP --reason "smells of smoke"
+expect "an emergency stop is accepted" '((status == 0)) && says ACCEPTED'
+child=${children[-2]}
+finish alarmed
+expect "and raises an alert where the run is watched: exit 8" \
+  '((status == 8)) && says "alert P1 DESTRUCTIVE_SIGNAL, run alarmed: EMERGENCY_STOP: smells of smoke"'
+expect "the program that ran is gone" '! kill -0 "$(cat hanging)" 2>/dev/null'
+run deliver bystander
+child=$bystander
+finish stopper
+expect "a visitor sees no alerts of other runs" '((status == 0)) && ! says alert'
 
 # ---- approvals, held steps
 begin signs run signs.yaml --run-id signed
