@@ -112,6 +112,7 @@ bool PlanRun::WillRetry(const UnitKey& key, const TaskOutcome& outcome) const {
   if (key.role == UnitKey::Role::kItem && progress_.loops.at(key.step).stopped) return false;
   const RetryPolicy& policy = ActionOf(key).retry;
   if (progress_.Find(key)->logical_attempt >= policy.attempts_max) return false;
+  if (outcome.permanent) return false;
   if (policy.retry_on.empty()) return outcome.retryable;
   return std::ranges::find(policy.retry_on, outcome.error_code) != policy.retry_on.end();
 }

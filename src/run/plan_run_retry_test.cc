@@ -243,5 +243,17 @@ TEST_F(PlanRunRetryTest, SecretsStandInInputsAsMarksOfThisAttemptAlone) {
   EXPECT_NE(Opened("a").secret_prefix, first.secret_prefix);
 }
 
+TEST_F(PlanRunRetryTest, AFailureThatTheToolCallsPermanentIsNotRetriedWhateverThePolicySays) {
+  const std::string run = StartSteps(
+      "  - {stepId: a, kind: http, retryPolicy: {maxAttempts: 3, backoff: none, "
+      "retryOn: [EXIT_STATUS]}}\n");
+  TaskOutcome outcome = TaskOutcome::Failure("EXIT_STATUS", "exit code 4", false);
+  outcome.permanent = true;
+  tools_->Finish("a", outcome);
+  Step();
+  EXPECT_EQ(StatusOf(run), "FAILED");
+  EXPECT_EQ(tools_->started.size(), 1U);
+}
+
 }  // namespace
 }  // namespace everstep

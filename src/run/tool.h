@@ -47,6 +47,7 @@ struct TaskOutcome {
   std::string error_code;  // HTTP_STATUS, TIMEOUT, …: docs/tools.md
   std::string error_message;
   bool retryable = false;
+  bool permanent = false;                   // no attempt is of use, whatever the plan retries on
   std::string category;                     // USER, SYSTEM, PLATFORM, TIMEOUT
   std::string details;                      // JSON, or empty
   std::optional<Milliseconds> retry_after;  // the callee asked for it

@@ -211,6 +211,7 @@ TaskOutcome LocalToolBox::Recorded(ToolOutcome outcome, const SecretMask& mask) 
   recorded.error_code = std::move(outcome.error_code);
   recorded.error_message = mask.Mask(outcome.error_message);
   recorded.retryable = outcome.retryable;
+  recorded.permanent = outcome.permanent;
   recorded.retry_after = outcome.retry_after;
   if (!outcome.succeeded) {
     recorded.category = std::move(outcome.category);

@@ -189,6 +189,7 @@ ToolOutcome ShellTool::Failure(const Command& command, const CommandOutcome& end
       outcome =
           ToolOutcome::Failure(missing ? "COMMAND_NOT_FOUND" : "EXIT_STATUS", "exit code " + number,
                                retry && !missing, missing ? "USER" : "SYSTEM");
+      outcome.permanent = !retry;
       details.emplace_back("exitCode", Value::Int(ended.number));
       break;
     }

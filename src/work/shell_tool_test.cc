@@ -76,7 +76,10 @@ TEST_F(ShellToolTest, FailuresSayWhatHappened) {
   EXPECT_EQ(code.error_code, "EXIT_STATUS");
   EXPECT_TRUE(code.retryable);
   EXPECT_EQ(code.details, R"({"exitCode":4,"stdout":"out\n","stderr":"why\n"})");
-  EXPECT_FALSE(Run(R"({"command":"exit 4","noRetryExitCodes":[2,4]})").retryable);
+  EXPECT_FALSE(code.permanent);
+  const auto final_code = Run(R"({"command":"exit 4","noRetryExitCodes":[2,4]})");
+  EXPECT_FALSE(final_code.retryable);
+  EXPECT_TRUE(final_code.permanent) << "also against retryOn";
   const TaskOutcome signal = Run(R"({"command":"kill -9 $$"})");
   EXPECT_EQ(signal.error_code, "SIGNALLED");
   EXPECT_EQ(ResultOf(signal).Get("signal").int_value(), SIGKILL);

@@ -24,6 +24,7 @@ struct ToolOutcome {
   std::string error_code;
   std::string error_message;
   bool retryable = false;
+  bool permanent = false;  // no attempt is of use, whatever the plan retries on
   std::string category = "SYSTEM";
   Value details;  // undefined: none
   std::optional<Milliseconds> retry_after;
