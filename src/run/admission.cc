@@ -30,7 +30,7 @@ Admission::~Admission() = default;
 AdmissionDecision Admission::Request(const AdmissionRun& run, Timestamp now) {
   EVERSTEP_ASSERT(!Knows(run.run_id));
   Advance(now);
-  Entry& entry = Add(run, now_);
+  Entry& entry = Add(run, Arrival());
   const bool full = IsFull(entry);
   if (run.start_at > now_) {
     if (full) return Reject(entry, FullQueue(entry));
@@ -50,6 +50,12 @@ AdmissionDecision Admission::Request(const AdmissionRun& run, Timestamp now) {
   return {.verdict = AdmissionDecision::Verdict::kQueue,
           .position = queue_.Position(entry.number),
           .block = WhyPending(entry)};
+}
+
+void Admission::Keep(const AdmissionRun& run, Timestamp now) {
+  EVERSTEP_ASSERT(!Knows(run.run_id));
+  Advance(now);
+  (void)Restore(run, RestoredAs::kQueued, Arrival());
 }
 
 AdmissionDecision Admission::HoldBack(Entry& entry, AdmissionBlock block) {
@@ -201,6 +207,7 @@ bool Admission::Forget(const RunId& run_id) {
 
 bool Admission::Restore(const AdmissionRun& run, RestoredAs state, Timestamp queued_at) {
   if (Knows(run.run_id)) return false;
+  last_arrival_ = std::max(last_arrival_, queued_at);
   Entry& entry = Add(run, queued_at);
   if (state == RestoredAs::kRunning) {
     entry.state = Entry::State::kRunning;
@@ -214,6 +221,18 @@ bool Admission::Restore(const AdmissionRun& run, RestoredAs state, Timestamp que
     Enqueue(entry);
   }
   return true;
+}
+
+// Those that come in the same microsecond are told apart, so that their order can be recorded.
+Timestamp Admission::Arrival() {
+  last_arrival_ = std::max(now_, last_arrival_ + std::chrono::microseconds(1));
+  return last_arrival_;
+}
+
+Timestamp Admission::QueuedAt(const RunId& run_id) const {
+  const Entry* const entry = Find(run_id);
+  EVERSTEP_ASSERT(entry != nullptr);
+  return entry->queued_at;
 }
 
 Admission::Entry& Admission::Add(const AdmissionRun& run, Timestamp queued_at) {
@@ -235,6 +254,7 @@ void Admission::Enqueue(Entry& entry) {
   };
   // A run that asked for a later start has waited since then only.
   queue_.Push({.id = entry.number,
+               .order = static_cast<std::uint64_t>(Micros(entry.queued_at)),
                .tenant = entry.run.tenant,
                .group = entry.run.project,
                .key = entry.run.key,
@@ -300,6 +320,7 @@ Admission::Entry* Admission::FindLeased(const RunId& run_id, LeaseEpoch epoch) c
 }
 
 void Admission::Advance(Timestamp now) {
+  if (last_arrival_ - now > TokenBucket::kClockStep) last_arrival_ = now;
   if (now_ - now > TokenBucket::kClockStep) {
     now_ = now;
     scopes_.Reset(now_);

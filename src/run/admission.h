@@ -88,6 +88,9 @@ class Admission {
   // Rejected where the tenant has queue_max runs pending. A rejected run is unknown again.
   AdmissionDecision Request(const AdmissionRun& run, Timestamp now);
 
+  // The same for a run that was promised to be kept: it is pending, beyond all limits.
+  void Keep(const AdmissionRun& run, Timestamp now);
+
   // At most `runs_max` runs that may start now, in order, each with a lease.
   std::vector<RunLease> Next(Timestamp now, std::size_t runs_max);
 
@@ -113,11 +116,15 @@ class Admission {
   // A run that is pending or leased is not wanted any more. False: it is unknown or running.
   bool Forget(const RunId& run_id);
 
-  // For recovery: counts the run as it was, beyond all limits, and takes no tokens. Queued runs
-  // that arrived at the same time keep the order of the calls; start_at counts. False: it is known.
+  // For recovery: counts the run as it was, beyond all limits, and takes no tokens. With what
+  // QueuedAt said queued runs have the places they had, in whatever order they are restored;
+  // start_at counts. False: it is known.
   bool Restore(const AdmissionRun& run, RestoredAs state, Timestamp queued_at);
 
   bool Knows(const RunId& run_id) const { return runs_.contains(run_id); }
+  // When the run came; no two have the same time unless they were restored with it. The run must be
+  // known.
+  Timestamp QueuedAt(const RunId& run_id) const;
   // From 1, in the order of its tenant (FairQueue::Position). Zero: not queued.
   std::uint64_t Position(const RunId& run_id) const;
   // Of a pending or leased run; empty: it is running or unknown. The nearest cause first: its own
@@ -137,6 +144,7 @@ class Admission {
   using Timed = std::set<std::pair<Timestamp, std::uint64_t>>;  // and number of the run
 
   Entry& Add(const AdmissionRun& run, Timestamp queued_at);
+  Timestamp Arrival();
   void Enqueue(Entry& entry);
   void Delay(Entry& entry, Timestamp until);
   void LeavePending(Entry& entry);
@@ -164,6 +172,7 @@ class Admission {
   Timed delayed_;
   Timed leases_;     // by when they were given
   Timestamp now_{};  // the latest, since the clock was last set back
+  Timestamp last_arrival_{};
   std::uint64_t runs_made_ = 0;
   std::uint64_t last_epoch_ = 0;
   std::uint64_t leases_expired_ = 0;

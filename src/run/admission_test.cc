@@ -332,5 +332,31 @@ TEST(AdmissionTest, AHundredThousandRunsOfTenantsAtTheirLimitsAllStart) {
   EXPECT_EQ(started, kRuns);
 }
 
+TEST(AdmissionTest, RunsOfTheSameMomentAreRestoredInTheirOldOrderWhoeverComesFirst) {
+  AdmissionPolicy policy;
+  policy.engine.running_max = 1;
+  Admission before(policy);
+  Start(before, ARun("first"));
+  std::vector<AdmissionRun> runs;
+  for (const char* id : {"d", "b", "e", "a", "c"}) {
+    runs.push_back(ARun(id));
+    // Two of them were to start later, at the same time.
+    if (runs.size() > 3) runs.back().start_at = kStart + seconds(1);
+    (void)before.Request(runs.back(), kStart);
+  }
+  Admission after(policy);
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    ASSERT_TRUE(after.Restore(*run, Admission::RestoredAs::kQueued, before.QueuedAt(run->run_id)));
+  }
+  Names order;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto next = Ids(after.Next(kStart + seconds(2), 1));
+    ASSERT_EQ(next.size(), 1U);
+    order.push_back(next.front());
+    after.Ended(RunId(next.front()));
+  }
+  EXPECT_EQ(order, (Names{"d", "b", "e", "a", "c"}));
+}
+
 }  // namespace
 }  // namespace everstep

@@ -75,7 +75,7 @@ FairQueue::Rank FairQueue::RankOf(const Item& item) const {
   if (__builtin_mul_overflow(std::int64_t{item.priority}, ageing_us_, &credit)) {
     credit = raises ? Limits::max() : Limits::min();
   }
-  Rank rank{.due = 0, .arrived = Micros(item.arrived), .id = item.id};
+  Rank rank{.due = 0, .arrived = Micros(item.arrived), .order = item.order, .id = item.id};
   if (__builtin_sub_overflow(rank.arrived, credit, &rank.due)) {
     rank.due = raises ? Limits::min() : Limits::max();
   }

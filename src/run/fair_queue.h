@@ -25,9 +25,9 @@ namespace everstep {
 //
 // Inside a tenant: by priority, and every `ageing` of waiting counts as one priority more. As all
 // that wait age alike, the order of two never changes: it is that of (arrived - priority * ageing),
-// then of arrival, then of id. So nothing is scanned as time goes by, and nothing starves: what
-// comes later than (P - p) * ageing after an item of priority p and has at most priority P goes
-// behind it. With an ageing of zero the order is that of arrival.
+// then of arrival, of `order`, and of id. So nothing is scanned as time goes by, and nothing
+// starves: what comes later than (P - p) * ageing after an item of priority p and has at most
+// priority P goes behind it. With an ageing of zero the order is that of arrival.
 //
 // Gates: a tenant, a group in it (a project) and a key in it (over all its groups) can be closed.
 // What is behind a closed gate keeps its place and is passed over at no cost. The owner knows which
@@ -37,7 +37,8 @@ namespace everstep {
 class FairQueue {
  public:
   struct Item {
-    std::uint64_t id = 0;  // unique in the queue; of equals, the smaller goes first
+    std::uint64_t id = 0;     // unique in the queue; of equals, the smaller goes first
+    std::uint64_t order = 0;  // of those that arrived at the same time, the smaller goes first
     std::string tenant{};
     std::string group{};  // may be empty
     std::string key{};    // may be empty: none
@@ -85,6 +86,7 @@ class FairQueue {
   struct Rank {
     std::int64_t due = 0;  // arrived - priority * ageing
     std::int64_t arrived = 0;
+    std::uint64_t order = 0;
     std::uint64_t id = 0;
     auto operator<=>(const Rank&) const = default;
   };
