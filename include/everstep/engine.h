@@ -143,7 +143,7 @@ struct HookDelivery {
 // One thing a run waits for.
 struct Blocker {
   std::string kind;     // dependency, step, timer, hook, approval, retry, slot, admission, pause,
-                        // worker, lease, child, held, cancelling
+                        // worker, lease, child, held, cancelling, store
   std::string subject;  // the step, wait, hook, key …
   std::string message;  // a sentence
   std::uint64_t cause_seq = 0;         // the event that brought it about

@@ -20,6 +20,18 @@ struct Overloaded : Ts... {
 template <typename... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
+Error EngineStops() { return {ErrorCode::kEngineStopped, "the engine stops", {}}; }
+
+// Somebody waits for the answer and can ask again; else the order waits for the store.
+bool IsAsked(const LaneOrder& order) {
+  if (const auto* start = std::get_if<StartOrder>(&order.what)) {
+    return start->origin.parent.value().empty();
+  }
+  if (const auto* signal = std::get_if<SignalCall>(&order.what)) return signal->answer != nullptr;
+  return std::holds_alternative<HookOrder>(order.what) ||
+         std::holds_alternative<ApproveOrder>(order.what);
+}
+
 }  // namespace
 
 Lane::Lane(World world, Options options) : world_(world), options_(options) {}
@@ -27,12 +39,15 @@ Lane::Lane(World world, Options options) : world_(world), options_(options) {}
 Lane::~Lane() = default;
 
 void Lane::Post(LaneOrder order) {
+  bool closed = false;
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    posted_.push_back(std::move(order));
+    closed = closed_;
+    if (!closed) posted_.push_back(std::move(order));
     wake = sleeping_;
   }
+  if (closed) return Refuse(order, EngineStops());
   if (wake) woken_.notify_one();
 }
 
@@ -54,6 +69,30 @@ void Lane::Stop() {
     stop_ = true;
   }
   woken_.notify_one();
+}
+
+void Lane::Close() {
+  std::vector<LaneOrder> left = std::move(own_);
+  own_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    std::ranges::move(posted_, std::back_inserter(left));
+    posted_.clear();
+  }
+  for (auto& [at, order] : again_) left.push_back(std::move(order));
+  again_.clear();
+  for (LaneOrder& order : left) Refuse(order, EngineStops());
+}
+
+std::optional<Error> Lane::StoreFault() {
+  const std::lock_guard lock(mutex_);
+  return store_fault_;
+}
+
+void Lane::SetStoreFault(std::optional<Error> fault) {
+  const std::lock_guard lock(mutex_);
+  store_fault_ = std::move(fault);
 }
 
 bool Lane::Wait(Timestamp deadline) {
@@ -121,6 +160,10 @@ bool Lane::Turn() {
   HandleDone();
   for (LaneOrder& order : orders) Handle(std::move(order));
   Commit();
+  if (store_full_ && again_.empty()) {
+    store_full_ = false;
+    if (!store_stopped_) SetStoreFault(std::nullopt);
+  }
   return true;
 }
 
@@ -197,8 +240,7 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
           },
           [&](TokenOrder& what) { run.TokenTaken(turn, what.hook_id); },
           [&](RecoverOrder& what) {
-            if (what.restored) world_.host.Restored(run);
-            run.Recover(turn);
+            if (!what.restored || world_.host.Restored(run)) run.Recover(turn);
           },
           [&](TickOrder&) { run.Tick(turn); },
           [](StartOrder&) { EVERSTEP_ASSERT(false && "handled before a run is looked for"); },
@@ -315,23 +357,23 @@ void Lane::Discard(Resident& resident, const Error& error) {
   if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
   const std::unique_ptr<Resident> gone = std::move(residents_.extract(run_id).mapped());
   world_.counters.runs_in_memory.fetch_sub(1);
-  if (error.code == ErrorCode::kIndeterminate || error.code == ErrorCode::kStoreStopped) {
+  const bool full = error.code == ErrorCode::kStoreFull;
+  const bool stops =
+      error.code == ErrorCode::kIndeterminate || error.code == ErrorCode::kStoreStopped;
+  if (full || (stops && !store_stopped_)) SetStoreFault(error);
+  store_full_ = store_full_ || full;
+  if (stops) {
     store_stopped_ = true;
   } else {
     FoldAgain(*gone->run);
   }
   for (LaneOrder& follower : followers) own_.push_back(std::move(follower));
-  const bool full = error.code == ErrorCode::kStoreFull;
   for (LaneOrder& order : orders) {
     const bool admitted = std::holds_alternative<StartOrder>(order.what) ||
                           std::holds_alternative<ApproveOrder>(order.what);
     if (admitted) world_.host.NotStarted(run_id, 0, true);
     if (std::holds_alternative<SlotOrder>(order.what)) continue;  // given back; it asks again
-    const bool asked = std::holds_alternative<StartOrder>(order.what) ||
-                       std::holds_alternative<SignalCall>(order.what) ||
-                       std::holds_alternative<HookOrder>(order.what) ||
-                       std::holds_alternative<ApproveOrder>(order.what);
-    if (store_stopped_ || (asked && full) || (!full && ++order.tries > kTriesMax)) {
+    if (store_stopped_ || (full && IsAsked(order)) || (!full && ++order.tries > kTriesMax)) {
       Refuse(order, error);
     } else if (full) {
       again_.emplace(now_ + kRetryStoreAfter, std::move(order));
@@ -351,73 +393,6 @@ void Lane::FoldAgain(const PlanRun& before) {
   PlanRun& run = *(*loaded)->run;
   run.TakeOver(before, world_.slots.Keep(run_id, run.progress().running));
   Reindex(**loaded);
-}
-
-void Lane::Release(Resident& resident) {
-  PlanRun& run = *resident.run;
-  Effects effects = std::move(resident.turn->effects);
-  auto answers = std::move(resident.answers);
-  resident.answers.clear();
-  resident.orders.clear();
-  resident.followers.clear();
-  resident.turn.reset();
-  resident.touched = false;
-  const RunId run_id = run.run_id();
-
-  for (const UnitKey& key : effects.freed_slots) world_.slots.Release(run_id, key);
-  for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
-  // An attempt that was ended in the turn that began it is not begun.
-  std::erase_if(effects.dispatch, [&run](const Task& task) { return !run.Runs(task.id); });
-  Dispatch(std::move(effects.dispatch));
-  for (const auto& [due_at, wait_id] : effects.armed) world_.host.Armed(due_at, run_id, wait_id);
-  for (const ChildOrder& child : effects.children) world_.host.StartChild(child);
-  for (const RunId& child : effects.cancel_children)
-    world_.host.CancelChild(child, run.scope().tenant_id);
-  for (const Alert& alert : effects.alerts) world_.host.Raise(alert);
-  if (effects.start_due) world_.host.StartDue();
-  for (const auto& answer : answers) answer(nullptr);
-  if (IsTerminal(run.status())) {
-    if (!std::exchange(resident.ended, true)) {
-      world_.counters.runs_ended.fetch_add(1);
-      world_.host.Ended(run);
-    }
-  }
-  for (const auto& [token, hook_id] : effects.reserved) CheckToken(run, token, hook_id);
-  if (run.more()) own_.push_back({run_id, RecoverOrder{}});
-  Reindex(resident);
-  Retire(resident);
-}
-
-void Lane::Dispatch(std::vector<Task> tasks) {
-  for (Task& task : tasks) {
-    world_.counters.steps_started.fetch_add(1);
-    if (task.id.engine_attempt > 1) world_.counters.steps_redelivered.fetch_add(1);
-    if (world_.tools.Immediate(task.kind)) {
-      TaskOutcome outcome = world_.tools.RunNow(task);
-      done_.push_back({std::move(task.id), std::move(outcome)});
-    } else {
-      world_.counters.tasks_under_way.fetch_add(1);
-      world_.tools.Start(std::move(task), *this);
-    }
-  }
-}
-
-void Lane::Reindex(Resident& resident) {
-  const Timestamp next = resident.run->NextDeadline();
-  if (next == resident.deadline) return;
-  const RunId& run_id = resident.run->run_id();
-  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
-  if (next != Timestamp{}) deadlines_.insert({next, run_id});
-  resident.deadline = next;
-}
-
-// A run that has nothing under way leaves memory.
-void Lane::Retire(Resident& resident) {
-  if (resident.touched || !resident.run->Parked()) return;
-  const RunId run_id = resident.run->run_id();
-  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
-  residents_.erase(run_id);
-  world_.counters.runs_in_memory.fetch_sub(1);
 }
 
 }  // namespace everstep

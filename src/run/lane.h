@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -93,6 +94,7 @@ class LaneHost {
     bool start = false;
     std::uint64_t epoch = 0;
     std::uint64_t position = 0;
+    Timestamp queued_at{};  // unless it starts
     Timestamp start_at{};
     std::optional<Error> rejected{};
   };
@@ -101,7 +103,8 @@ class LaneHost {
   virtual void Started(const RunId& run_id, std::uint64_t epoch) = 0;
   virtual void NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) = 0;
   virtual void Ended(const PlanRun& run) = 0;
-  virtual void Restored(const PlanRun& run) = 0;
+  // False: it is not to go on, an order that ends it is on its way.
+  virtual bool Restored(const PlanRun& run) = 0;
   virtual void Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) = 0;
   virtual void StartDue() = 0;
   virtual void StartChild(const ChildOrder& child) = 0;
@@ -148,7 +151,7 @@ class Lane final : public TaskReports {
   Lane(World world, Options options);
   ~Lane() override;
 
-  // Any thread.
+  // Any thread. Behind Close the order is refused at once, on this thread.
   void Post(LaneOrder order);
   std::size_t Backlog();
 
@@ -161,8 +164,13 @@ class Lane final : public TaskReports {
   // Whether steps may begin; any thread.
   void AllowStarts(bool allow) { may_start_.store(allow); }
   void Stop();  // any thread
-  // The store refuses writes until it is opened again.
-  bool stopped() const { return store_stopped_; }
+  // Refuses what was posted and not decided, and all that will be, with kEngineStopped: so every
+  // order that has an answer is answered. When the owning thread has ended.
+  void Close();
+  // The store refuses writes until it is opened again. Any thread, as the next.
+  bool stopped() const { return store_stopped_.load(); }
+  // Why orders wait for the store or are refused; nothing: it takes writes.
+  std::optional<Error> StoreFault();
 
   // TaskReports
   void Finished(const TaskId& task, TaskOutcome outcome) override;
@@ -195,6 +203,7 @@ class Lane final : public TaskReports {
   void Discard(Resident& resident, const Error& error);
   void FoldAgain(const PlanRun& before);
   void Retire(Resident& resident);
+  void SetStoreFault(std::optional<Error> fault);
   void Reindex(Resident& resident);
   void Measure(Timestamp before, std::size_t events);
 
@@ -203,7 +212,9 @@ class Lane final : public TaskReports {
 
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::vector<LaneOrder> posted_;  // guarded by mutex_, as the next two
+  std::vector<LaneOrder> posted_;  // guarded by mutex_, as the next four
+  std::optional<Error> store_fault_;
+  bool closed_ = false;
   bool stop_ = false;
   bool sleeping_ = false;
 
@@ -214,7 +225,8 @@ class Lane final : public TaskReports {
   std::set<std::pair<Timestamp, RunId>> deadlines_;
   std::multimap<Timestamp, LaneOrder> again_;  // to be tried when the store has space
   std::atomic<bool> may_start_{true};
-  bool store_stopped_ = false;
+  std::atomic<bool> store_stopped_{false};
+  bool store_full_ = false;  // orders wait for space
   bool slow_store_ = false;
   Timestamp now_{};
 };

@@ -21,10 +21,6 @@ StartedRun AnswerOf(const PlanRun& run, const LaneHost::Admitted& admitted) {
   return started;
 }
 
-SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decided& decided) {
-  return {signal_id, decided.decision, decided.code, decided.reason, true, {}, decided.seq.value()};
-}
-
 }  // namespace
 
 // ---- runs in memory
@@ -95,6 +91,15 @@ void Lane::Start(LaneOrder& order) {
                    {}});
     return Retire(**existing);
   }
+  if (existing && what.signal) {
+    const SignalOrder& signal = what.signal->order;
+    const auto known =
+        (*existing)->run->progress().FindSignal(signal.signal_id, signal.type, signal.payload);
+    if (!known) {
+      Refuse(order, known.error());
+      return Retire(**existing);
+    }
+  }
   if (existing) {
     StartedRun started = AnswerOf(*(*existing)->run, {});
     started.existing = true;
@@ -119,6 +124,7 @@ void Lane::Start(LaneOrder& order) {
   }
   if (admitted.rejected) return Refuse(order, *admitted.rejected);
   what.origin.queue_position = admitted.position;
+  what.origin.queued_at = admitted.queued_at;
 
   Resident& resident =
       Adopt(std::make_unique<PlanRun>(order.run_id, what.plan, world_.tools, options_.run));
@@ -172,7 +178,6 @@ void Lane::Approve(Resident& resident, ApproveOrder& order) {
     });
     return;
   }
-  run.Approve(turn, order.actor, order.reason);
   LaneHost::Admitted admitted;
   admitted.start = !run.progress().origin.parent.value().empty();
   if (!admitted.start) {
@@ -180,6 +185,7 @@ void Lane::Approve(Resident& resident, ApproveOrder& order) {
     origin.scope = run.scope();
     admitted = world_.host.Admit(run.run_id(), origin, true);
   }
+  run.Approve(turn, order.actor, order.reason, admitted.queued_at);
   if (admitted.start) Begin(resident, admitted.epoch);
   resident.answers.push_back([answer = order.answer](const Error* error) {
     answer(error == nullptr ? Ok() : Status(*error));
@@ -231,16 +237,9 @@ void Lane::Signal(Resident& resident, SignalCall& call) {
     return answer_with(
         Error{ErrorCode::kRunNotFound, "there is no run " + run.run_id().value(), {}});
   }
-  const auto& decided = run.progress().signals;
-  if (const auto known = decided.find(order.signal_id); known != decided.end()) {
-    if (known->second.body == SignalBody(order.type, order.payload)) {
-      return answer_with(RepeatOf(order.signal_id, known->second));
-    }
-    return answer_with(
-        Error{ErrorCode::kSignalDuplicate,
-              "signal " + order.signal_id + " was decided before with another content",
-              {}});
-  }
+  const auto known = run.progress().FindSignal(order.signal_id, order.type, order.payload);
+  if (!known) return answer_with(known.error());
+  if (*known != nullptr) return answer_with(RepeatOf(order.signal_id, **known));
   const bool terminal = IsTerminal(run.status());
   SignalDecision decision{
       order.signal_id, call.verdict.decision, call.verdict.code, call.verdict.reason, false, {}, 0};

@@ -23,8 +23,6 @@ Lane::Options LaneOptions(const EngineOptions& options) {
           options.write_budget};
 }
 
-bool WaitsToStart(std::string_view status) { return status == "PENDING" || status == "APPROVED"; }
-
 bool IsSet(const AdmissionLimit& limit) {
   return limit.running_max > 0 || limit.starts_per_second > 0;
 }
@@ -34,8 +32,6 @@ bool HasLimits(const AdmissionPolicy& policy) {
          std::ranges::any_of(policy.tenants,
                              [](const auto& tenant) { return IsSet(tenant.second); });
 }
-
-std::optional<SystemTime> TimeOf(std::optional<Timestamp> time) { return time; }
 
 }  // namespace
 
@@ -88,6 +84,7 @@ LocalEngine::~LocalEngine() {
   if (clock_thread_.joinable()) clock_thread_.join();
   for (auto& lane : lanes_) lane->Stop();
   for (std::thread& thread : lane_threads_) thread.join();
+  for (auto& lane : lanes_) lane->Close();
   tools_.reset();
 }
 
@@ -228,7 +225,7 @@ LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& o
       break;
     case AdmissionDecision::Verdict::kReject: {
       if (must_keep) {
-        (void)admission_.Restore(run, Admission::RestoredAs::kQueued, now);
+        admission_.Keep(run, now);
         break;
       }
       const auto after = std::chrono::ceil<std::chrono::seconds>(decision.retry_after);
@@ -239,6 +236,7 @@ LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& o
       break;
     }
   }
+  if (!admitted.start && !admitted.rejected) admitted.queued_at = admission_.QueuedAt(run_id);
   return admitted;
 }
 
@@ -274,14 +272,18 @@ void LocalEngine::AdmitNext() {
   }
 }
 
-void LocalEngine::Restored(const PlanRun& run) {
+bool LocalEngine::Restored(const PlanRun& run) {
   const RunOrigin& origin = run.progress().origin;
   const bool child = !origin.parent.value().empty();
   const bool unapproved =
       run.status() == RunStatus::kPending && run.progress().plan->requires_approval;
-  if (child || unapproved || IsTerminal(run.status())) return;
+  if (child && IsOrphan(run)) {
+    CancelChild(run.run_id(), run.scope().tenant_id);
+    return run.progress().ending != PlanProgress::Ending::kNone;
+  }
+  if (child || unapproved || IsTerminal(run.status())) return true;
   const bool waits = run.status() == RunStatus::kPending || run.status() == RunStatus::kApproved;
-  if (!waits && !IsCounted(origin)) return;
+  if (!waits && !IsCounted(origin)) return true;
   Timestamp start_at{};
   const auto start = run.progress().waits.find("start");
   if (start != run.progress().waits.end()) start_at = start->second.due_at;
@@ -291,9 +293,10 @@ void LocalEngine::Restored(const PlanRun& run) {
         {run.run_id(), run.scope().tenant_id, run.scope().project_id, origin.concurrency_key,
          origin.priority, start_at},
         waits ? Admission::RestoredAs::kQueued : Admission::RestoredAs::kRunning,
-        run.progress().created_at);
+        origin.queued_at == Timestamp{} ? run.progress().created_at : origin.queued_at);
   }
   if (waits) WakeClock();
+  return true;
 }
 
 void LocalEngine::Ended(const PlanRun& run) {
@@ -374,81 +377,6 @@ Result<std::string> LocalEngine::Deliver(const HookDelivery& delivery) {
   return Ask<std::string>(run_id, [&](std::function<void(Result<std::string>)> answer) {
     return LaneOrder{run_id, HookOrder{delivery, std::move(answer)}};
   });
-}
-
-Result<RunView> LocalEngine::View(std::string_view run_id) {
-  auto view = Look<RunView>(run_id, [](const PlanRun& run) { return run.View(); });
-  if (!view || !WaitsToStart(view->status)) return view;
-  const std::lock_guard lock(admission_mutex_);
-  view->queue_position = admission_.Position(RunId(std::string(run_id)));
-  return view;
-}
-
-Result<Explanation> LocalEngine::Why(std::string_view run_id) {
-  const RunId id{std::string(run_id)};
-  auto why = Look<Explanation>(run_id, [this](const PlanRun& run) {
-    Explanation explanation = run.Why();
-    for (Blocker& blocker : explanation.blockers) {
-      if (blocker.kind != "slot") continue;
-      const std::string more =
-          slots_.Why(run.run_id(), UnitNamed(*run.progress().plan, blocker.subject));
-      if (!more.empty()) blocker.message = "step " + blocker.subject + " " + more;
-    }
-    return explanation;
-  });
-  if (!why || !WaitsToStart(why->status)) return why;
-  const std::lock_guard lock(admission_mutex_);
-  const auto block = admission_.Why(id, clock_.Now());
-  if (!block) return why;
-  const std::uint64_t position = admission_.Position(id);
-  Blocker blocker{
-      "admission", std::string(ToString(block->level)), block->message, 1, TimeOf(block->wakes_at),
-      {}};
-  if (position > 0) blocker.message += "; place " + std::to_string(position) + " in the queue";
-  why->summary = blocker.message;
-  why->blockers.insert(why->blockers.begin(), std::move(blocker));
-  return why;
-}
-
-Result<bool> LocalEngine::WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) {
-  const RunId id{std::string(run_id)};
-  Result<bool> over = false;
-  const auto look = [&] {
-    const auto run = log_->store().Read()->FindRun(id);
-    if (!run) {
-      over = run.error();
-    } else if (!*run) {
-      over = Error{ErrorCode::kRunNotFound, "there is no run " + id.value(), {}};
-    } else {
-      over = IsTerminal((*run)->state.status);
-    }
-    return stop_ || !over || *over;
-  };
-  std::unique_lock lock(mutex_);
-  ended_.wait_for(lock, wait, look);
-  return over;
-}
-
-EngineMetrics LocalEngine::Metrics() {
-  EngineMetrics metrics;
-  metrics.runs_started = counters_.runs_started;
-  metrics.runs_ended = counters_.runs_ended;
-  metrics.runs_in_memory = counters_.runs_in_memory;
-  metrics.steps_started = counters_.steps_started;
-  metrics.steps_ended = counters_.steps_ended;
-  metrics.steps_redelivered = counters_.steps_redelivered;
-  metrics.timers_fired = timers_fired_;
-  metrics.timer_lateness_us_max = lateness_us_max_;
-  metrics.state_store_writes = counters_.writes;
-  metrics.state_store_write_latency_us_sum = counters_.write_us_sum;
-  metrics.state_store_write_latency_us_max = counters_.write_us_max;
-  metrics.state_store_write_timeouts = counters_.write_timeouts;
-  metrics.state_store_buffered_events = counters_.buffered_events;
-  const std::lock_guard lock(admission_mutex_);
-  metrics.run_queue_pending = admission_.pending();
-  metrics.run_queue_leases_expired = admission_.leases_expired();
-  metrics.run_queue_start_failures = start_failures_;
-  return metrics;
 }
 
 bool LocalEngine::Drain(std::chrono::milliseconds wait) {

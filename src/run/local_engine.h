@@ -75,7 +75,7 @@ class LocalEngine final : public Engine, private LaneHost {
   void Started(const RunId& run_id, std::uint64_t epoch) override;
   void NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) override;
   void Ended(const PlanRun& run) override;
-  void Restored(const PlanRun& run) override;
+  bool Restored(const PlanRun& run) override;
   void Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) override;
   void StartDue() override { AdmitNext(); }
   void StartChild(const ChildOrder& child) override;
@@ -88,10 +88,15 @@ class LocalEngine final : public Engine, private LaneHost {
                      std::map<std::string, std::string>& children);
   void ChildMissed(const ChildOrder& child, const Error& error);
   void ReportChild(const RunId& child, const RunId& parent);
+  bool IsOrphan(const PlanRun& child);
   Result<SignalDecision> RetryRun(const SignalRequest& request, const SignalVerdict& verdict);
 
   bool IsCounted(const RunOrigin& origin) const;
   Lane& LaneOf(const RunId& run_id);
+  // local_engine_look.cc
+  std::optional<Error> StoreFault();
+  void ExplainAdmission(const RunId& id, Explanation& to);
+  Result<Explanation> ExplainStopped(const RunId& run_id, const Error& fault);
   template <typename T>
   Result<T> Ask(const RunId& run_id, std::function<LaneOrder(std::function<void(Result<T>)>)> make);
   template <typename T>
@@ -143,18 +148,11 @@ Result<T> LocalEngine::Ask(const RunId& run_id,
   Post(run_id, make([promise](Result<T> result) { promise->set_value(std::move(result)); }));
   if (!threads_) {
     (void)Step();
-  } else {
-    std::unique_lock lock(mutex_);
-    if (stop_) return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+    if (answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      return Error{ErrorCode::kEngineStopped, "the engine does not answer", {}};
+    }
   }
-  if (!threads_ && answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    return Error{ErrorCode::kEngineStopped, "the engine does not answer", {}};
-  }
-  try {
-    return answer.get();
-  } catch (const std::future_error&) {  // the lane ended before it came to the order
-    return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
-  }
+  return answer.get();  // comes in any case, from Lane::Close at the latest
 }
 
 template <typename T>

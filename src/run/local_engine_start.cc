@@ -180,7 +180,11 @@ void LocalEngine::StartChild(const ChildOrder& child) {
 }
 
 void LocalEngine::ChildMissed(const ChildOrder& child, const Error& error) {
-  if (error.code == ErrorCode::kStoreStopped || error.code == ErrorCode::kIndeterminate) return;
+  // The engine ends: the next one starts the child.
+  if (error.code == ErrorCode::kStoreStopped || error.code == ErrorCode::kIndeterminate ||
+      error.code == ErrorCode::kEngineStopped) {
+    return;
+  }
   Post(child.origin.parent, {child.origin.parent, ChildEndOrder{{child.run_id,
                                                                  RunStatus::kFailed,
                                                                  {},
@@ -196,6 +200,12 @@ void LocalEngine::ReportChild(const RunId& child, const RunId& parent) {
                       {parent, ChildEndOrder{{(*run)->run_id(), progress.status, progress.result,
                                               progress.error_code, progress.error_message}}});
                }}});
+}
+
+// A child outlives its parent only if the process ended before it heard of the parent's end.
+bool LocalEngine::IsOrphan(const PlanRun& child) {
+  const auto parent = log_->store().Read()->FindRun(child.progress().origin.parent);
+  return parent && (!*parent || IsTerminal((*parent)->state.status));
 }
 
 void LocalEngine::CancelChild(const RunId& child, const std::string& tenant_id) {
@@ -219,18 +229,31 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
     RunStatus status{};
     RunOrigin origin;
     std::shared_ptr<const Plan> plan;
+    std::optional<Error> conflict{};         // its id was that of another order
+    std::optional<SignalDecision> before{};  // of the same order
   };
-  auto original = Look<Original>(request.run_id, [](const PlanRun& run) {
-    Original seen{run.status(), run.progress().origin, run.progress().plan};
+  const SignalOrder& signal = verdict.order;
+  auto original = Look<Original>(request.run_id, [&signal](const PlanRun& run) {
+    const PlanProgress& progress = run.progress();
+    Original seen{run.status(), progress.origin, progress.plan};
     seen.origin.scope = run.scope();
+    const auto known = progress.FindSignal(signal.signal_id, signal.type, signal.payload);
+    if (!known) {
+      seen.conflict = known.error();
+    } else if (*known != nullptr) {
+      seen.before = RepeatOf(signal.signal_id, **known);
+    }
     return seen;
   });
   if (!original) return std::move(original).error();
   if (original->origin.scope.tenant_id != request.tenant_id) {
     return Error{ErrorCode::kRunNotFound, "there is no run " + request.run_id, {}};
   }
+  if (original->conflict) return *original->conflict;
+  const auto& before = original->before;
+  if (before && before->decision != "ACCEPTED") return *before;
   SignalDecision decision{
-      verdict.order.signal_id, verdict.decision, verdict.code, verdict.reason, false, {}, 0};
+      signal.signal_id, verdict.decision, verdict.code, verdict.reason, false, {}, 0};
   const bool ended = IsTerminal(original->status);
   if (!ended) {
     // A run that goes on takes the record itself.
@@ -259,7 +282,7 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
   order.origin.request_id.clear();
   order.origin.start_at = {};
   if (ended) order.signal = verdict;
-  const RunId run_id(UuidOf("retry|" + request.run_id + "|" + verdict.order.signal_id));
+  const RunId run_id(UuidOf("retry|" + request.run_id + "|" + signal.signal_id));
   const auto started = Ask<StartedRun>(run_id, [&](std::function<void(Result<StartedRun>)> answer) {
     order.answer = std::move(answer);
     return LaneOrder{run_id, std::move(order)};

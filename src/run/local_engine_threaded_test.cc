@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "engine/embedded_log.h"
 #include "run/local_engine.h"
+#include "testing/crashing_store.h"
 
 namespace everstep {
 namespace {
@@ -77,10 +78,10 @@ class ThreadedTools final : public ToolBox {
 
 class LocalEngineThreaded : public testing::Test {
  protected:
-  void Open(EngineOptions options) {
+  void Open(EngineOptions options, std::unique_ptr<StateStore> store = OpenMemoryStore()) {
     auto tools = std::make_unique<ThreadedTools>();
     tools_ = tools.get();
-    auto log = std::make_unique<EmbeddedLog>(OpenMemoryStore(), SystemClock(), SystemRandom(),
+    auto log = std::make_unique<EmbeddedLog>(std::move(store), SystemClock(), SystemRandom(),
                                              EmbeddedLog::Options());
     options.lanes = 3;
     engine_ =
@@ -176,6 +177,24 @@ steps:
   waiter.join();
   EXPECT_TRUE(engine_->Drain(kLongEnough));
   engine_.reset();
+}
+
+TEST_F(LocalEngineThreaded, ThatTheStoreHasStoppedIsSeenByEveryThread) {
+  const auto power = std::make_shared<CrashingStore::Power>();
+  power->fails_after = 20;
+  Open({}, std::make_unique<CrashingStore>(OpenMemoryStore(), power));
+  const std::string first = Start(kPlan);
+  std::thread watcher([&] {
+    while (!engine_->stopped()) (void)engine_->Metrics();
+  });
+  StartRequest request;
+  request.plan = kPlan;
+  while (engine_->Start(request)) {
+  }
+  watcher.join();
+  const auto why = engine_->Why(first);
+  ASSERT_TRUE(why);
+  EXPECT_TRUE(why->status == "COMPLETED" || why->blockers.at(0).kind == "store");
 }
 
 }  // namespace

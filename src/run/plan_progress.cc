@@ -12,6 +12,7 @@ namespace everstep {
 namespace {
 
 constexpr std::string_view kRunTimeout = "run-timeout";
+constexpr std::string_view kOutputs = "outputs";  // as the source of an error
 
 Value Merged(const Value& base, const Value& changes) {
   ValueMap members = base.kind() == Value::Kind::kMap ? base.members() : ValueMap();
@@ -104,6 +105,8 @@ void PlanProgress::Apply(const Event& event) {
       return ApplyChildEvent(event);
     case EntityKind::kSignal:
       return ApplySignal(event);
+    case EntityKind::kError:
+      return ApplyError(event);
     case EntityKind::kContext:
       inputs = Merged(inputs, ValueMemberOf(event.payload, "changes"));
       return;
@@ -120,6 +123,8 @@ void PlanProgress::ApplyRunEvent(const Event& event) {
       return ApplyQueued(event);
     case EventType::kRunApproved:
       status = RunStatus::kApproved;
+      origin.queued_at =
+          ParseTimestamp(TextMemberOf(event.payload, "queuedAt")).value_or(Timestamp{});
       return;
     case EventType::kRunStarted:
       status = RunStatus::kRunning;
@@ -167,6 +172,7 @@ void PlanProgress::ApplyQueued(const Event& event) {
   origin.parent = RunId(TextMemberOf(payload, "parentRunId"));
   origin.parent_step = TextMemberOf(payload, "parentStepId");
   origin.original = RunId(TextMemberOf(payload, "originalRunId"));
+  origin.queued_at = ParseTimestamp(TextMemberOf(payload, "queuedAt")).value_or(Timestamp{});
   origin.start_at = ParseTimestamp(TextMemberOf(payload, "startAt")).value_or(Timestamp{});
   const Value priority = ValueMemberOf(payload, "priority");
   if (priority.kind() == Value::Kind::kInt) {
@@ -265,6 +271,25 @@ void PlanProgress::ApplySignal(const Event& event) {
   unit->held = false;
   unit->will_retry = true;
   AskForRetry(key);
+}
+
+// Errors are recorded by others too; this one says that the run has no result.
+void PlanProgress::ApplyError(const Event& event) {
+  if (event.type != EventType::kErrorRecorded || IsTerminal(status)) return;
+  const Value source = ValueMemberOf(event.payload, "details").Get("source");
+  if (source.kind() != Value::Kind::kText || source.text() != kOutputs) return;
+  BeginEnding(Ending::kFailing, event, event.entity_id, TextMemberOf(event.payload, "message"));
+}
+
+Result<const PlanProgress::Decided*> PlanProgress::FindSignal(const std::string& signal_id,
+                                                              std::string_view type,
+                                                              const Value& payload) const {
+  const auto known = signals.find(signal_id);
+  if (known == signals.end()) return nullptr;
+  if (known->second.body == SignalBody(type, payload)) return &known->second;
+  return Error{ErrorCode::kSignalDuplicate,
+               "signal " + signal_id + " was decided before with another content",
+               {}};
 }
 
 void PlanProgress::BeginEnding(Ending how, const Event& event, std::string code,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "event/event.h"
+#include "everstep/result.h"
 #include "flow/plan.h"
 #include "flow/value.h"
 #include "machine/state.h"
@@ -28,6 +29,7 @@ struct RunOrigin {
   std::int32_t priority = 0;
   std::string concurrency_key;
   std::uint64_t queue_position = 0;
+  Timestamp queued_at{};  // its place among those that wait; unset: it did not have to
   Timestamp start_at{};
   RunId parent;
   std::string parent_step;
@@ -101,6 +103,10 @@ struct PlanProgress {
   void SetAside(const UnitKey& key);
   void PutBack(const UnitKey& key);
 
+  // What was decided of an order with this id; null: nothing. kSignalDuplicate: of another order.
+  Result<const Decided*> FindSignal(const std::string& signal_id, std::string_view type,
+                                    const Value& payload) const;
+
   // The step failed, and its fallback runs or stands for it.
   bool FellBack(StepIndex step) const;
 
@@ -172,6 +178,7 @@ struct PlanProgress {
   void ApplyHookEvent(const Event& event);
   void ApplyChildEvent(const Event& event);
   void ApplySignal(const Event& event);
+  void ApplyError(const Event& event);
   void AskForRetry(const UnitKey& key);
   void BeginEnding(Ending how, const Event& event, std::string code, std::string message);
   void Settle(StepIndex step, Came came, const std::string& code);

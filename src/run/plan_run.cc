@@ -43,6 +43,7 @@ std::string QueuedPayload(const Plan& plan, const RunOrigin& origin) {
     json.Int(origin.priority);
   }
   if (origin.queue_position > 0) json.Member("queuePosition", origin.queue_position);
+  if (origin.queued_at != Timestamp{}) json.Member("queuedAt", FormatTimestamp(origin.queued_at));
   if (origin.start_at != Timestamp{}) json.Member("startAt", FormatTimestamp(origin.start_at));
   WriteText(json, "parentRunId", origin.parent.value());
   WriteText(json, "parentStepId", origin.parent_step);
@@ -136,12 +137,14 @@ void PlanRun::Queue(Turn& turn, const RunOrigin& origin) {
   if (origin.start_at != Timestamp{}) EmitWait(turn, "start", origin.start_at);
 }
 
-void PlanRun::Approve(Turn& turn, const Actor& actor, std::string_view reason) {
+void PlanRun::Approve(Turn& turn, const Actor& actor, std::string_view reason,
+                      Timestamp queued_at) {
   Event event = NewEvent(turn, EventType::kRunApproved, {});
   JsonWriter json(event.payload);
   json.BeginObject();
   json.Member("approvedBy", actor.id);
   if (!reason.empty()) json.Member("reason", reason);
+  if (queued_at != Timestamp{}) json.Member("queuedAt", FormatTimestamp(queued_at));
   json.EndObject();
   Emit(turn, std::move(event));
 }
@@ -155,19 +158,6 @@ void PlanRun::Begin(Turn& turn) {
     EmitWait(turn, "run-timeout", turn.now + *timeout);
   }
   Advance(turn);
-}
-
-void PlanRun::Fail(Turn& turn, std::string_view code, std::string_view message) {
-  Event event = NewEvent(turn, EventType::kRunFailed, {});
-  event.facts.error_code = code;
-  event.facts.error_message = message;
-  JsonWriter json(event.payload);
-  json.BeginObject();
-  json.Member("errorCode", code);
-  json.Member("errorMessage", message);
-  json.Member("failureSource", "engine");
-  json.EndObject();
-  Emit(turn, std::move(event));
 }
 
 void PlanRun::Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome) {
@@ -323,7 +313,7 @@ void PlanRun::Complete(Turn& turn) {
   std::string result;
   if (!progress_.plan->outputs.empty()) {
     const auto rendered = progress_.plan->outputs.Render(RunNames(progress_, run_id_, scope_));
-    if (!rendered) return Fail(turn, "EXPRESSION_FAILED", "outputs: " + rendered.error().message);
+    if (!rendered) return FailOutputs(turn, rendered.error());
     result = ToJson(*rendered);
   }
   Event event = NewEvent(turn, EventType::kRunCompleted, {});

@@ -102,9 +102,9 @@ class PlanRun {
 
   // ---- orders
   void Queue(Turn& turn, const RunOrigin& origin);  // RunQueued
-  void Approve(Turn& turn, const Actor& actor, std::string_view reason);
+  // `queued_at`: its place among those that wait; unset: it begins at once.
+  void Approve(Turn& turn, const Actor& actor, std::string_view reason, Timestamp queued_at);
   void Begin(Turn& turn);  // RunStarted and the first steps
-  void Fail(Turn& turn, std::string_view code, std::string_view message);  // of a run not begun
   void Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome);
   void Heartbeat(Turn& turn, const TaskId& task);
   void WaitDue(Turn& turn, std::string_view wait_id);
@@ -214,6 +214,7 @@ class PlanRun {
   void CompleteUnit(Turn& turn, const UnitKey& key, const TaskOutcome& outcome);
   void FailUnit(Turn& turn, const UnitKey& key, const TaskOutcome& outcome);
   bool WillRetry(const UnitKey& key, const TaskOutcome& outcome) const;
+  void FailOutputs(Turn& turn, const Error& error);  // of the plan
   bool AdvanceEnding(Turn& turn);
   void WithdrawAsks(Turn& turn);
   void StopWaiting(Turn& turn);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "testing/plan_workbench.h"
 
 // How runs come to their start: approval, limits, requests that are repeated, later starts.
@@ -203,6 +205,28 @@ TEST_F(PlanRunAdmissionTest, StepsWithOneKeyRunOneAfterTheOther) {
   EXPECT_EQ(StatusOf(first), "COMPLETED");
   Finish("a");
   EXPECT_EQ(StatusOf(second), "COMPLETED");
+}
+
+TEST_F(PlanRunAdmissionTest, RunsThatComeInTheSameMicrosecondKeepTheirPlacesAfterARestart) {
+  Limit(AdmissionPolicy::Overload::kQueue, 1);
+  Start(One());
+  std::vector<std::string> queue;
+  for (int i = 0; i < 5; ++i) queue.push_back(Start(One(", requiresApproval: true")));
+  std::ranges::reverse(queue);  // the last that was made is approved first
+  for (const std::string& run : queue) {
+    EXPECT_TRUE(engine_->Approve(run, {"boss", {"Admin"}, {}}, ""));
+  }
+  Step();
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      EXPECT_EQ(View(queue[i]).queue_position, i + 1) << restarts << " restarts";
+    }
+    Restart();
+  }
+  for (const std::string& run : queue) {
+    Finish("a");
+    EXPECT_EQ(StatusOf(run), "RUNNING");
+  }
 }
 
 }  // namespace

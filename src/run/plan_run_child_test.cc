@@ -131,5 +131,95 @@ TEST_F(PlanRunChildTest, GoesOnWhenItsProcessIsLost) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
+// ---- a crash between the end of the parent's interest and the child that hears of it
+
+TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsParentWasStopped) {
+  const std::string run = StartParent();
+  power_->fails_after = 1;
+  Signal(run, "EMERGENCY_STOP", R"({"reason":"fire"})");
+  ASSERT_TRUE(power_->failed) << "the child's cancellation was to be lost";
+  Restart();
+  EXPECT_EQ(StatusOf(run), "CANCELLED");
+  EXPECT_EQ(StatusOf(child_), "CANCELLED");
+  EXPECT_TRUE(tools_->started.empty()) << "a step of a run that nobody wants is not begun again";
+}
+
+TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsParentWasCancelled) {
+  const std::string run = StartParent();
+  power_->fails_after = 1;
+  Signal(run, "CANCEL");
+  ASSERT_TRUE(power_->failed);
+  Restart();
+  ASSERT_EQ(tools_->cancelled.size(), 1U);
+  tools_->Finish("x", TaskOutcome::Failure("CANCELLED", "", false));
+  Step();
+  EXPECT_EQ(StatusOf(child_), "CANCELLED");
+  EXPECT_EQ(StatusOf(run), "CANCELLED");
+}
+
+TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsAttemptTimedOut) {
+  const std::string run = StartParent("timeout: 1h\n    onFailure: hold");
+  power_->fails_after = 1;
+  AdvanceClock(hours(1));
+  ASSERT_TRUE(power_->failed);
+  Restart();
+  EXPECT_EQ(StepStatus(run, "c"), "FAILED");
+  tools_->Finish("x", TaskOutcome::Failure("CANCELLED", "", false));
+  Step();
+  EXPECT_EQ(StatusOf(child_), "CANCELLED");
+}
+
+TEST_F(PlanRunChildTest, OfAnAttemptThatTimedOutIsCancelledByTheNextProcessBesideTheNextOne) {
+  const std::string run =
+      StartParent("timeout: 1h\n    retryPolicy: {maxAttempts: 2, backoff: none}");
+  power_->fails_after = 1;
+  AdvanceClock(hours(1));
+  Restart();
+  const std::string second = StepOf(run, "c").child_run_id;
+  ASSERT_NE(second, child_);
+  ASSERT_EQ(tools_->open.count("x"), 2U);
+  for (const Task& task : tools_->started) {
+    if (task.id.run_id.value() != child_) continue;
+    tools_->Report(task.id, TaskOutcome::Failure("CANCELLED", "", false));
+  }
+  Step();
+  EXPECT_EQ(StatusOf(child_), "CANCELLED");
+  EXPECT_EQ(StatusOf(second), "RUNNING");
+}
+
+TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenTheRunTookTooLong) {
+  const std::string run = Start(R"(
+metadata: {planId: p, planVersion: "1"}
+timeout: 1h
+steps:
+  - stepId: c
+    plan: {metadata: {planId: child, planVersion: "1"}, steps: [{stepId: x, kind: http}]}
+)");
+  const std::string child = StepOf(run, "c").child_run_id;
+  power_->fails_after = 1;
+  AdvanceClock(hours(1));
+  ASSERT_TRUE(power_->failed);
+  Restart();
+  ASSERT_EQ(tools_->cancelled.size(), 1U);
+  tools_->Finish("x", TaskOutcome::Failure("CANCELLED", "", false));
+  Step();
+  EXPECT_EQ(StatusOf(child), "CANCELLED");
+  EXPECT_EQ(StatusOf(run), "FAILED");
+  EXPECT_EQ(View(run).error_code, "RUN_TIMEOUT");
+}
+
+TEST_F(PlanRunChildTest, IsCancelledAlsoWhenTheDiskIsFullForAWhile) {
+  const std::string run = StartParent();
+  power_->full_after = 1;  // the parent's record finds room, the child's does not
+  Signal(run, "CANCEL");
+  EXPECT_EQ(StatusOf(child_), "RUNNING");
+  power_->full_after = UINT64_MAX;
+  AdvanceClock(std::chrono::seconds(1));
+  tools_->Finish("x", TaskOutcome::Failure("CANCELLED", "", false));
+  Step();
+  EXPECT_EQ(StatusOf(child_), "CANCELLED");
+  EXPECT_EQ(StatusOf(run), "CANCELLED");
+}
+
 }  // namespace
 }  // namespace everstep

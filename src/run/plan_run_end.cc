@@ -153,6 +153,17 @@ void PlanRun::FailUnit(Turn& turn, const UnitKey& key, const TaskOutcome& outcom
 
 // ---- the end of the run, when it is not success
 
+// The record begins the end of the run, so that a restart goes on with it.
+void PlanRun::FailOutputs(Turn& turn, const Error& error) {
+  Event event = NewEvent(turn, EventType::kErrorRecorded, std::string(Name(error.code)));
+  JsonWriter json(event.payload);
+  json.BeginObject();
+  json.Member("message", Cut("outputs: " + error.message));
+  json.RawMember("details", R"({"source":"outputs"})");
+  json.EndObject();
+  Emit(turn, std::move(event));
+}
+
 bool PlanRun::AdvanceEnding(Turn& turn) {
   if (!IsEnding()) return false;
   WithdrawAsks(turn);

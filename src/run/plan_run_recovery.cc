@@ -55,8 +55,13 @@ void PlanRun::RecoverChildren(Turn& turn) {
     if (!children_told_.insert(child_id).second) continue;
     const UnitKey key = UnitNamed(*progress_.plan, child.unit_id);
     const Unit* unit = progress_.Find(key);
-    if (unit == nullptr || unit->status != EntityStatus::kRunning) continue;
-    turn.effects.children.push_back(ChildOf(key, unit->inputs));
+    const bool waits = unit != nullptr && unit->status == EntityStatus::kRunning &&
+                       ChildIdOf(key).value() == child_id;
+    if (waits) {
+      turn.effects.children.push_back(ChildOf(key, unit->inputs));
+    } else {  // of an attempt that was given up: it may not have heard of it
+      turn.effects.cancel_children.push_back(RunId(child_id));
+    }
   }
 }
 

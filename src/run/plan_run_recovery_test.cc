@@ -317,5 +317,15 @@ TEST_F(PlanRunRecoveryTest, AHeldStepIsStillHeld) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
+TEST_F(PlanRunRecoveryTest, WhoeverStillWaitsIsAnsweredWhenTheEngineEnds) {
+  std::vector<std::string> answers;
+  const RunId run("run-1");
+  engine_->Post(run, {run, LookOrder{[&answers](Result<const PlanRun*> seen) {
+                        answers.emplace_back(seen ? "seen" : Name(seen.error().code));
+                      }}});
+  engine_.reset();
+  EXPECT_EQ(answers, std::vector<std::string>{"ENGINE_STOPPED"});
+}
+
 }  // namespace
 }  // namespace everstep

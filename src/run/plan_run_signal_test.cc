@@ -365,5 +365,27 @@ TEST_F(PlanRunSignalTest, RetryRunWithForceLeavesTheOldRunRunning) {
   EXPECT_EQ(StatusOf(decision.new_run_id), "RUNNING");
 }
 
+TEST_F(PlanRunSignalTest, RetryRunWithAKnownIdAndAnotherContentIsADuplicate) {
+  const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
+  SignalRequest update = SignalOf(run, "UPDATE_PARAMS", R"({"params":{}})");
+  update.signal_id = "taken";
+  (void)TrySignal(update);
+  SignalRequest early = SignalOf(run, "RETRY_RUN");
+  early.signal_id = "early";
+  EXPECT_EQ(CodeOf(TrySignal(early)), "INVALID_TRANSITION");
+  Fail("a", "BROKEN", false);
+  SignalRequest request = SignalOf(run, "RETRY_RUN", R"({"reason":"one"})");
+  request.signal_id = "again";
+  const auto first = TrySignal(request);
+  ASSERT_TRUE(first);
+  request.payload = R"({"reason":"two"})";
+  EXPECT_EQ(CodeOf(TrySignal(request)), "SIGNAL_DUPLICATE") << "decided in the new run";
+  request.signal_id = "taken";
+  EXPECT_EQ(CodeOf(TrySignal(request)), "SIGNAL_DUPLICATE") << "decided in the old one";
+  const auto repeated = TrySignal(early);
+  EXPECT_EQ(CodeOf(repeated), "INVALID_TRANSITION") << "the first decision stands";
+  EXPECT_TRUE(repeated && repeated->repeated);
+}
+
 }  // namespace
 }  // namespace everstep

@@ -151,5 +151,24 @@ TEST_F(PlanRunUndoTest, IsDeliveredAgainWhenItsProcessIsLost) {
   }
 }
 
+TEST_F(PlanRunUndoTest, FollowsAlsoWhenTheOutputsOfThePlanCannotBeEvaluated) {
+  const std::string run = Start(R"(
+metadata: {planId: p, planVersion: "1"}
+steps:
+  - {stepId: a, kind: echo, inputs: {text: x}, compensate: {kind: http}}
+outputs: {n: "{{ 1 + steps.a.result.text }}"}
+)");
+  EXPECT_TRUE(IsOpen("a:undo"));
+  Restart();
+  EXPECT_TRUE(IsOpen("a:undo"));
+  Finish("a:undo");
+  EXPECT_EQ(StatusOf(run), "FAILED");
+  EXPECT_EQ(View(run).error_code, "EXPRESSION_FAILED");
+  EXPECT_EQ(View(run).error_message.find("outputs: "), 0U);
+  EXPECT_EQ(Log(run),
+            "RunQueued RunStarted StepStarted(a) StepCompleted(a) ErrorRecorded "
+            "StepStarted(a:undo) StepStarted(a:undo) StepCompleted(a:undo) RunFailed");
+}
+
 }  // namespace
 }  // namespace everstep

@@ -159,5 +159,33 @@ TEST_F(PlanRunWhyTest, ARunThatHasEndedSaysHow) {
   EXPECT_TRUE(Why(failed).blockers.empty());
 }
 
+// ---- the store
+
+TEST_F(PlanRunWhyTest, AStoreThatHasStopped) {
+  const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
+  const std::string done = StartSteps("  - {stepId: b}\n");
+  power_->fails_after = 0;
+  Finish("a");
+  ASSERT_TRUE(engine_->stopped());
+  const Blocker blocker = Of(run, "store");
+  EXPECT_EQ(blocker.subject, "INDETERMINATE");
+  EXPECT_NE(blocker.message.find("the power failed"), std::string::npos);
+  EXPECT_EQ(Why(run).summary, blocker.message);
+  EXPECT_EQ(Why(run).status, "RUNNING");
+  EXPECT_TRUE(Why(done).blockers.empty());
+  EXPECT_EQ(engine_->Why("none").error().code, ErrorCode::kRunNotFound);
+}
+
+TEST_F(PlanRunWhyTest, ADiskThatIsFullAsLongAsItIs) {
+  const std::string run = StartSteps("  - {stepId: a, kind: http}\n  - {stepId: b, kind: http}\n");
+  power_->full_after = 0;
+  Finish("a");
+  EXPECT_EQ(Of(run, "store").subject, "STORE_FULL");
+  power_->full_after = UINT64_MAX;
+  AdvanceClock(seconds(1));
+  EXPECT_TRUE(IsOpen("b"));
+  for (const Blocker& blocker : Why(run).blockers) EXPECT_NE(blocker.kind, "store");
+}
+
 }  // namespace
 }  // namespace everstep

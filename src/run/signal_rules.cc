@@ -267,6 +267,10 @@ Result<SignalVerdict> JudgeSignal(const SignalRequest& request,
   return verdict;
 }
 
+SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decided& decided) {
+  return {signal_id, decided.decision, decided.code, decided.reason, true, {}, decided.seq.value()};
+}
+
 std::string RejectedRecord(const SignalRequest& request, const SignalOrder& order,
                            const Refusal& refusal, Timestamp now, Random& random) {
   const SignalRule& rule = *RuleOf(order.type);

@@ -34,6 +34,9 @@ Result<SignalVerdict> JudgeSignal(const SignalRequest& request,
                                   const std::vector<std::string>& to_approve, Timestamp now,
                                   Random& random);
 
+// The answer to an order that was decided before.
+SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decided& decided);
+
 // The record of a decision that was changed by the state of the run.
 std::string RejectedRecord(const SignalRequest& request, const SignalOrder& order,
                            const Refusal& refusal, Timestamp now, Random& random);

@@ -1,0 +1,77 @@
+// What a lane lets out when a turn is durable.
+
+#include <algorithm>
+#include <utility>
+
+#include "run/lane_resident.h"
+
+namespace everstep {
+
+void Lane::Release(Resident& resident) {
+  PlanRun& run = *resident.run;
+  Effects effects = std::move(resident.turn->effects);
+  auto answers = std::move(resident.answers);
+  resident.answers.clear();
+  resident.orders.clear();
+  resident.followers.clear();
+  resident.turn.reset();
+  resident.touched = false;
+  const RunId run_id = run.run_id();
+
+  for (const UnitKey& key : effects.freed_slots) world_.slots.Release(run_id, key);
+  for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
+  // An attempt that was ended in the turn that began it is not begun.
+  std::erase_if(effects.dispatch, [&run](const Task& task) { return !run.Runs(task.id); });
+  Dispatch(std::move(effects.dispatch));
+  for (const auto& [due_at, wait_id] : effects.armed) world_.host.Armed(due_at, run_id, wait_id);
+  for (const ChildOrder& child : effects.children) world_.host.StartChild(child);
+  for (const RunId& child : effects.cancel_children)
+    world_.host.CancelChild(child, run.scope().tenant_id);
+  for (const Alert& alert : effects.alerts) world_.host.Raise(alert);
+  if (effects.start_due) world_.host.StartDue();
+  for (const auto& answer : answers) answer(nullptr);
+  if (IsTerminal(run.status())) {
+    if (!std::exchange(resident.ended, true)) {
+      world_.counters.runs_ended.fetch_add(1);
+      world_.host.Ended(run);
+    }
+  }
+  for (const auto& [token, hook_id] : effects.reserved) CheckToken(run, token, hook_id);
+  if (run.more()) own_.push_back({run_id, RecoverOrder{}});
+  Reindex(resident);
+  Retire(resident);
+}
+
+void Lane::Dispatch(std::vector<Task> tasks) {
+  for (Task& task : tasks) {
+    world_.counters.steps_started.fetch_add(1);
+    if (task.id.engine_attempt > 1) world_.counters.steps_redelivered.fetch_add(1);
+    if (world_.tools.Immediate(task.kind)) {
+      TaskOutcome outcome = world_.tools.RunNow(task);
+      done_.push_back({std::move(task.id), std::move(outcome)});
+    } else {
+      world_.counters.tasks_under_way.fetch_add(1);
+      world_.tools.Start(std::move(task), *this);
+    }
+  }
+}
+
+void Lane::Reindex(Resident& resident) {
+  const Timestamp next = resident.run->NextDeadline();
+  if (next == resident.deadline) return;
+  const RunId& run_id = resident.run->run_id();
+  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
+  if (next != Timestamp{}) deadlines_.insert({next, run_id});
+  resident.deadline = next;
+}
+
+// A run that has nothing under way leaves memory.
+void Lane::Retire(Resident& resident) {
+  if (resident.touched || !resident.run->Parked()) return;
+  const RunId run_id = resident.run->run_id();
+  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
+  residents_.erase(run_id);
+  world_.counters.runs_in_memory.fetch_sub(1);
+}
+
+}  // namespace everstep

@@ -1,0 +1,143 @@
+// What the engine tells about runs and about itself.
+
+#include <utility>
+
+#include "run/local_engine.h"
+
+namespace everstep {
+namespace {
+
+bool WaitsToStart(std::string_view status) { return status == "PENDING" || status == "APPROVED"; }
+
+bool HasEnded(std::string_view status) {
+  const auto named = RunStatusNamed(status);
+  return named && IsTerminal(*named);
+}
+
+std::optional<SystemTime> TimeOf(std::optional<Timestamp> time) { return time; }
+
+void PutFirst(Explanation& to, Blocker blocker) {
+  to.summary = blocker.message;
+  to.blockers.insert(to.blockers.begin(), std::move(blocker));
+}
+
+Blocker StoreBlocker(const Error& fault) {
+  const bool full = fault.code == ErrorCode::kStoreFull;
+  Blocker blocker;
+  blocker.kind = "store";
+  blocker.subject = Name(fault.code);
+  blocker.message = full ? "the store takes no writes while the disk is full (" + fault.message +
+                               "); the run goes on by itself when there is space"
+                         : "the store has stopped (" + fault.message +
+                               "); nothing goes on until its process is started again";
+  return blocker;
+}
+
+}  // namespace
+
+Result<RunView> LocalEngine::View(std::string_view run_id) {
+  auto view = Look<RunView>(run_id, [](const PlanRun& run) { return run.View(); });
+  if (!view || !WaitsToStart(view->status)) return view;
+  const std::lock_guard lock(admission_mutex_);
+  view->queue_position = admission_.Position(RunId(std::string(run_id)));
+  return view;
+}
+
+Result<Explanation> LocalEngine::Why(std::string_view run_id) {
+  const RunId id{std::string(run_id)};
+  auto why = Look<Explanation>(run_id, [this](const PlanRun& run) {
+    Explanation explanation = run.Why();
+    for (Blocker& blocker : explanation.blockers) {
+      if (blocker.kind != "slot") continue;
+      const std::string more =
+          slots_.Why(run.run_id(), UnitNamed(*run.progress().plan, blocker.subject));
+      if (!more.empty()) blocker.message = "step " + blocker.subject + " " + more;
+    }
+    return explanation;
+  });
+  const auto fault = StoreFault();
+  if (!why && fault && why.error().code == ErrorCode::kStoreStopped) {
+    return ExplainStopped(id, *fault);
+  }
+  if (!why) return why;
+  if (WaitsToStart(why->status)) ExplainAdmission(id, *why);
+  if (fault && !HasEnded(why->status)) PutFirst(*why, StoreBlocker(*fault));
+  return why;
+}
+
+void LocalEngine::ExplainAdmission(const RunId& id, Explanation& to) {
+  const std::lock_guard lock(admission_mutex_);
+  const auto block = admission_.Why(id, clock_.Now());
+  if (!block) return;
+  const std::uint64_t position = admission_.Position(id);
+  Blocker blocker{
+      "admission", std::string(ToString(block->level)), block->message, 1, TimeOf(block->wakes_at),
+      {}};
+  if (position > 0) blocker.message += "; place " + std::to_string(position) + " in the queue";
+  PutFirst(to, std::move(blocker));
+}
+
+std::optional<Error> LocalEngine::StoreFault() {
+  for (const auto& lane : lanes_) {
+    if (auto fault = lane->StoreFault()) return fault;
+  }
+  return std::nullopt;
+}
+
+// The lanes answer nothing any more; what is durable can still be read.
+Result<Explanation> LocalEngine::ExplainStopped(const RunId& run_id, const Error& fault) {
+  const auto run = log_->store().Read()->FindRun(run_id);
+  if (!run) return run.error();
+  if (!*run) return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
+  const RunStatus status = (*run)->state.status;
+  Explanation why{run_id.value(), std::string(Name(status)), {}, {}, {}};
+  if (IsTerminal(status)) {
+    why.summary = "the run is " + why.status;
+  } else {
+    PutFirst(why, StoreBlocker(fault));
+  }
+  return why;
+}
+
+Result<bool> LocalEngine::WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) {
+  const RunId id{std::string(run_id)};
+  Result<bool> over = false;
+  const auto look = [&] {
+    const auto run = log_->store().Read()->FindRun(id);
+    if (!run) {
+      over = run.error();
+    } else if (!*run) {
+      over = Error{ErrorCode::kRunNotFound, "there is no run " + id.value(), {}};
+    } else {
+      over = IsTerminal((*run)->state.status);
+    }
+    return stop_ || !over || *over;
+  };
+  std::unique_lock lock(mutex_);
+  ended_.wait_for(lock, wait, look);
+  return over;
+}
+
+EngineMetrics LocalEngine::Metrics() {
+  EngineMetrics metrics;
+  metrics.runs_started = counters_.runs_started;
+  metrics.runs_ended = counters_.runs_ended;
+  metrics.runs_in_memory = counters_.runs_in_memory;
+  metrics.steps_started = counters_.steps_started;
+  metrics.steps_ended = counters_.steps_ended;
+  metrics.steps_redelivered = counters_.steps_redelivered;
+  metrics.timers_fired = timers_fired_;
+  metrics.timer_lateness_us_max = lateness_us_max_;
+  metrics.state_store_writes = counters_.writes;
+  metrics.state_store_write_latency_us_sum = counters_.write_us_sum;
+  metrics.state_store_write_latency_us_max = counters_.write_us_max;
+  metrics.state_store_write_timeouts = counters_.write_timeouts;
+  metrics.state_store_buffered_events = counters_.buffered_events;
+  const std::lock_guard lock(admission_mutex_);
+  metrics.run_queue_pending = admission_.pending();
+  metrics.run_queue_leases_expired = admission_.leases_expired();
+  metrics.run_queue_start_failures = start_failures_;
+  return metrics;
+}
+
+}  // namespace everstep
