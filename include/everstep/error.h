@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -92,6 +93,8 @@ struct Error {
   ErrorCode code;
   std::string message;
   std::vector<Fault> faults;
+  // When the same call may succeed; zero: not known.
+  std::chrono::milliseconds retry_after{0};
 };
 
 // "CODE: message", then one line per fault.

@@ -232,7 +232,8 @@ LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& o
       admitted.rejected =
           Error{ErrorCode::kAdmissionRejected,
                 decision.block.message + "; try again in " + std::to_string(after.count()) + " s",
-                {}};
+                {},
+                std::chrono::ceil<std::chrono::milliseconds>(decision.retry_after)};
       break;
     }
   }

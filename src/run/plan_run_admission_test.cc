@@ -86,6 +86,7 @@ TEST_F(PlanRunAdmissionTest, RejectSaysWhenToComeAgainAndWritesNothing) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::kAdmissionRejected);
   EXPECT_NE(second.error().message.find("try again in"), std::string::npos);
+  EXPECT_GT(second.error().retry_after, std::chrono::milliseconds(0));
   EXPECT_FALSE(engine_->View("run-2"));
 }
 
