@@ -25,6 +25,7 @@ set(everstep_flow_needs simdjson::simdjson PkgConfig::yaml)
 set(everstep_net_needs PkgConfig::curl Threads::Threads)
 set(everstep_run_needs simdjson::simdjson Threads::Threads)
 set(everstep_work_needs simdjson::simdjson PkgConfig::sqlite3 OpenSSL::Crypto Threads::Threads)
+set(everstep_serve_needs simdjson::simdjson OpenSSL::Crypto Threads::Threads)
 set(everstep_testing_needs simdjson::simdjson Threads::Threads)
 
 # Headers that most files of a layer read.
@@ -34,3 +35,4 @@ set(everstep_engine_precompiled ${everstep_std_headers})
 set(everstep_flow_precompiled ${everstep_std_headers} <simdjson.h>)
 set(everstep_run_precompiled ${everstep_std_headers})
 set(everstep_work_precompiled ${everstep_std_headers})
+set(everstep_serve_precompiled ${everstep_std_headers})

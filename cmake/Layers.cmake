@@ -44,4 +44,4 @@ target_link_libraries(everstep_api INTERFACE everstep_work)
 # For our own programs and tests, which may look behind the public headers.
 add_library(everstep_internal INTERFACE)
 target_include_directories(everstep_internal INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-target_link_libraries(everstep_internal INTERFACE everstep_api everstep_options)
+target_link_libraries(everstep_internal INTERFACE everstep_serve everstep_api everstep_options)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "everstep/error.h"
+#include "serve/problem.h"
 
 namespace everstep {
 namespace {
@@ -40,11 +41,12 @@ TEST(TidyTest, HeadersAreGuarded) { ExpectNoneBreaks(FindUnguardedHeader); }
 TEST(TidyTest, EveryErrorCodeHasAPage) {
   std::set<std::string> codes;
   for (int i = 0; i < kErrorCodeCount; ++i) codes.emplace(Name(static_cast<ErrorCode>(i)));
+  for (int i = 0; i < kHttpCodeCount; ++i) codes.emplace(Name(static_cast<HttpCode>(i)));
   std::set<std::string> pages;
   for (const SourceFile& file : ReadSources({"docs/errors"})) {
     pages.insert(file.path.substr(file.path.rfind('/') + 1));
   }
-  EXPECT_EQ(codes.size(), static_cast<std::size_t>(kErrorCodeCount));
+  EXPECT_EQ(codes.size(), static_cast<std::size_t>(kErrorCodeCount + kHttpCodeCount));
   const std::vector<Finding> findings = CompareErrorPages(codes, pages);
   EXPECT_TRUE(findings.empty()) << ToString(findings);
 }
