@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "everstep/result.h"
+#include "serve/text_rule.h"
+
+namespace everstep {
+
+// The parameters of a query, read strictly, all faults at once. Asking for a parameter makes it
+// known; one that nobody asked for is a fault, and so is one that stands twice. `query` is as sent;
+// names that are asked for must live as long as the reader. One thread.
+class QueryReader {
+ public:
+  explicit QueryReader(std::string_view query);
+
+  std::optional<std::string> Text(std::string_view name, const TextRule& rule = kShortText);
+  std::optional<std::int64_t> Integer(std::string_view name, std::int64_t min, std::int64_t max);
+  std::optional<bool> Flag(std::string_view name);  // true or false
+  std::optional<std::chrono::milliseconds> Duration(std::string_view name,
+                                                    std::chrono::milliseconds max);
+  std::optional<Timestamp> Time(std::string_view name);
+  // One of the words; its index.
+  std::optional<std::size_t> Word(std::string_view name, std::span<const std::string_view> words);
+  // Several of them with commas between; each once.
+  std::vector<std::size_t> Words(std::string_view name, std::span<const std::string_view> words);
+
+  void Refuse(std::string_view name, std::string message);
+
+  // kInvalidArgument; the pointers of faults are "?name".
+  Status Finish();
+
+ private:
+  struct Parameter {
+    std::string name;
+    std::string value;
+    bool asked = false;
+  };
+  const std::string* Find(std::string_view name);
+
+  std::vector<Parameter> parameters_;
+  std::vector<std::string_view> known_;
+  std::vector<Fault> faults_;
+};
+
+}  // namespace everstep
