@@ -1,0 +1,134 @@
+#include "serve/router.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "serve/percent_decode.h"
+
+namespace everstep {
+namespace {
+
+// More than any template has; a longer path is nobody's.
+constexpr std::size_t kSegmentsMax = 16;
+
+std::vector<std::string_view> SegmentsOf(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (path.starts_with('/')) {
+    path.remove_prefix(1);
+    const std::size_t end = std::min(path.find('/'), path.size());
+    segments.push_back(path.substr(0, end));
+    path.remove_prefix(end);
+  }
+  return segments;
+}
+
+bool IsParameter(std::string_view segment) { return segment.starts_with('{'); }
+
+std::string AllowOf(const std::vector<std::string_view>& methods) {
+  std::string allow;
+  const auto add = [&](std::string_view method) {
+    if (!allow.empty()) allow += ", ";
+    allow.append(method);
+  };
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    const auto end = methods.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(methods.begin(), end, methods[i]) != end) continue;
+    add(methods[i]);
+    if (methods[i] == "GET") add("HEAD");
+  }
+  return allow;
+}
+
+}  // namespace
+
+struct Router::Node {
+  std::vector<std::pair<std::string_view, std::unique_ptr<Node>>> words;
+  std::unique_ptr<Node> parameter;
+  std::vector<const Route*> routes;  // that end here, one per method
+};
+
+const std::string& RouteMatch::Parameter(std::string_view name) const {
+  for (const auto& [key, value] : parameters) {
+    if (key == name) return value;
+  }
+  EVERSTEP_ASSERT(!"a parameter that the route does not have");
+}
+
+Router::Router(std::span<const Route> routes) : root_(std::make_unique<Node>()) {
+  for (const Route& route : routes) Add(route);
+}
+
+Router::~Router() = default;
+
+void Router::Add(const Route& route) {
+  Node* node = root_.get();
+  for (const std::string_view segment : SegmentsOf(route.path)) {
+    if (IsParameter(segment)) {
+      if (!node->parameter) node->parameter = std::make_unique<Node>();
+      node = node->parameter.get();
+      continue;
+    }
+    const auto found = std::find_if(node->words.begin(), node->words.end(),
+                                    [&](const auto& word) { return word.first == segment; });
+    if (found != node->words.end()) {
+      node = found->second.get();
+    } else {
+      node = node->words.emplace_back(segment, std::make_unique<Node>()).second.get();
+    }
+  }
+  for (const Route* other : node->routes) EVERSTEP_ASSERT(other->method != route.method);
+  node->routes.push_back(&route);
+}
+
+const Route* Router::Find(const Node& node, std::span<const std::string> segments,
+                          std::string_view method, std::vector<std::string_view>& allowed) const {
+  if (segments.empty()) {
+    for (const Route* route : node.routes) {
+      if (route->method == method) return route;
+      allowed.push_back(route->method);
+    }
+    return nullptr;
+  }
+  // A word that has the path but not the method leaves it to the parameter beside it:
+  // GET /v1/plans/check is the plan of that name.
+  for (const auto& [word, next] : node.words) {
+    if (word != segments.front()) continue;
+    if (const Route* found = Find(*next, segments.subspan(1), method, allowed)) return found;
+  }
+  if (!node.parameter || segments.front().empty()) return nullptr;
+  return Find(*node.parameter, segments.subspan(1), method, allowed);
+}
+
+RouteMatch Router::Match(std::string_view method, std::string_view path) const {
+  RouteMatch match;
+  const auto sent = SegmentsOf(path);
+  if (!path.starts_with('/') || sent.size() > kSegmentsMax) return match;
+  std::vector<std::string> segments;
+  segments.reserve(sent.size());
+  for (const std::string_view segment : sent) {
+    auto decoded = PercentDecode(segment, PlusMeans::kPlus);
+    if (!decoded) {
+      match.outcome = RouteMatch::Outcome::kMalformedPath;
+      return match;
+    }
+    segments.push_back(*std::move(decoded));
+  }
+  match.head = method == "HEAD";
+  std::vector<std::string_view> allowed;
+  match.route = Find(*root_, segments, match.head ? "GET" : method, allowed);
+  if (match.route == nullptr) {
+    if (allowed.empty()) return match;
+    match.outcome = RouteMatch::Outcome::kMethodNotAllowed;
+    match.allow = AllowOf(allowed);
+    return match;
+  }
+  match.outcome = RouteMatch::Outcome::kFound;
+  const auto names = SegmentsOf(match.route->path);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!IsParameter(names[i])) continue;
+    match.parameters.emplace_back(names[i].substr(1, names[i].size() - 2), std::move(segments[i]));
+  }
+  return match;
+}
+
+}  // namespace everstep

@@ -1,0 +1,76 @@
+#include "serve/router.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kNoBody = 0;
+constexpr std::size_t kSmallBody = 64 << 10;   // a handful of words
+constexpr std::size_t kPayloadBody = 1 << 20;  // what hooks and signals bring
+constexpr std::size_t kPlanBody = 8 << 20;     // a plan and its inputs
+constexpr std::size_t kBatchBody = 32 << 20;   // many events, many reports
+constexpr std::size_t kArtifactBody = 64 << 20;
+
+using enum Permission;
+constexpr std::nullopt_t kOpen = std::nullopt;
+
+constexpr Route kRoutes[] = {
+    {"GET", "/livez", "getLiveness", kOpen, kNoBody},
+    {"GET", "/readyz", "getReadiness", kOpen, kNoBody},
+    {"GET", "/openapi.json", "getOpenApi", kOpen, kNoBody},
+    {"GET", "/docs/errors/{code}", "getErrorPage", kOpen, kNoBody},
+    // Whoever calls proves himself with a signature instead of a token.
+    {"POST", "/webhooks/{tenantId}/{token}", "receiveWebhook", kOpen, kPayloadBody},
+    {"GET", "/metrics", "getMetrics", kMetricsRead, kNoBody},
+
+    {"POST", "/v1/runs", "startRun", kRunStart, kPlanBody},
+    {"GET", "/v1/runs", "listRuns", kRunRead, kNoBody},
+    {"GET", "/v1/runs/{runId}", "getRun", kRunRead, kNoBody},
+    {"POST", "/v1/runs/{runId}/cancel", "cancelRun", kRunCancel, kSmallBody},
+    {"POST", "/v1/runs/{runId}/approve", "approveRun", kRunApprove, kSmallBody},
+    {"GET", "/v1/runs/{runId}/snapshot", "getSnapshot", kRunRead, kNoBody},
+    {"GET", "/v1/runs/{runId}/steps", "listSteps", kRunRead, kNoBody},
+    {"GET", "/v1/runs/{runId}/steps/{stepId}", "getStep", kRunRead, kNoBody},
+    {"GET", "/v1/runs/{runId}/why", "explainRun", kRunRead, kNoBody},
+    {"GET", "/v1/runs/{runId}/events", "listRunEvents", kEventRead, kNoBody},
+    {"POST", "/v1/runs/{runId}/signals", "sendSignal", kSignalSend, kPayloadBody},
+    {"GET", "/v1/runs/{runId}/signals", "listSignals", kRunRead, kNoBody},
+
+    {"GET", "/v1/events", "listEvents", kEventRead, kNoBody},
+    {"POST", "/v1/events", "appendEvents", kEventAppend, kBatchBody},
+
+    {"POST", "/v1/hooks/{token}", "deliverHook", kHookDeliver, kPayloadBody},
+    {"GET", "/v1/hooks/{token}", "getHook", kHookRead, kNoBody},
+
+    {"POST", "/v1/plans", "registerPlan", kPlanWrite, kPlanBody},
+    {"GET", "/v1/plans", "listPlans", kPlanRead, kNoBody},
+    {"POST", "/v1/plans/check", "checkPlan", kPlanRead, kPlanBody},
+    {"GET", "/v1/plans/{planId}", "getPlan", kPlanRead, kNoBody},
+    {"GET", "/v1/plans/{planId}/versions/{version}", "getPlanVersion", kPlanRead, kNoBody},
+    {"GET", "/v1/plans/{planId}/versions/{version}/graph", "getPlanGraph", kPlanRead, kNoBody},
+
+    {"GET", "/v1/queues", "listQueues", kQueueRead, kNoBody},
+    {"PUT", "/v1/queues/{queue}", "setQueue", kQueueWrite, kSmallBody},
+
+    {"POST", "/v1/artifacts", "putArtifact", kArtifactWrite, kArtifactBody},
+    {"GET", "/v1/artifacts/{sha256}", "getArtifact", kArtifactRead, kNoBody},
+
+    {"GET", "/v1/alerts", "listAlerts", kAlertRead, kNoBody},
+    {"GET", "/v1/audit", "listAudit", kAuditRead, kNoBody},
+
+    {"GET", "/v1/tokens", "listTokens", kTokenManage, kNoBody},
+    {"POST", "/v1/tokens", "createToken", kTokenManage, kSmallBody},
+    {"DELETE", "/v1/tokens/{tokenId}", "revokeToken", kTokenManage, kNoBody},
+    {"POST", "/v1/tokens/{tokenId}/rotate", "rotateToken", kTokenManage, kSmallBody},
+
+    {"GET", "/v1/workers", "listWorkers", kRunRead, kNoBody},
+    {"POST", "/v1/workers", "registerWorker", kWorkDo, kSmallBody},
+    {"POST", "/v1/workers/{workerId}/poll", "pollWork", kWorkDo, kBatchBody},
+    {"POST", "/v1/workers/{workerId}/drain", "drainWorker", kWorkDo, kSmallBody},
+    {"DELETE", "/v1/workers/{workerId}", "removeWorker", kWorkDo, kNoBody},
+};
+
+}  // namespace
+
+std::span<const Route> Routes() { return kRoutes; }
+
+}  // namespace everstep
