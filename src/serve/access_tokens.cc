@@ -1,0 +1,245 @@
+#include "serve/access_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "event/identifier.h"
+#include "serve/hmac.h"
+#include "serve/private_file.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::string_view kPrefix = "est_";
+constexpr std::size_t kIdCharacters = 12;
+constexpr std::size_t kSecretCharacters = 43;  // of 62: 256 bits
+constexpr std::string_view kAlphabet =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::size_t kTokensMax = 10'000;
+constexpr std::chrono::hours kKeptAfterEnd{24 * 90};
+constexpr std::chrono::minutes kUseGrain{1};
+
+std::string RandomWord(Random& random, std::size_t count) {
+  std::string word;
+  while (word.size() < count) {
+    std::uint64_t bits = random.Next();
+    for (int i = 0; i < 10 && word.size() < count; ++i, bits >>= 6) {
+      // What is beyond the alphabet is drawn again, so that each letter is as likely.
+      const std::size_t index = bits & 63;
+      if (index < kAlphabet.size()) word.push_back(kAlphabet[index]);
+    }
+  }
+  return word;
+}
+
+bool IsWord(std::string_view text, std::size_t size) {
+  return text.size() == size && text.find_first_not_of(kAlphabet) == std::string_view::npos;
+}
+
+bool IsLive(const TokenView& view, Timestamp now) {
+  return !view.revoked_at && (!view.expires_at || *view.expires_at > now);
+}
+
+bool IsForgotten(const TokenView& view, Timestamp now) {
+  const auto end = view.revoked_at ? view.revoked_at : view.expires_at;
+  return end && *end + kKeptAfterEnd < now;
+}
+
+Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message), {}}; }
+
+}  // namespace
+
+AccessTokens::AccessTokens(std::string directory, Clock& clock, Random& random)
+    : path_(directory + "/tokens.json"),
+      admin_token_path_(directory + "/admin-token"),
+      clock_(clock),
+      random_(random) {}
+
+Result<std::unique_ptr<AccessTokens>> AccessTokens::Open(const std::string& directory, Clock& clock,
+                                                         Random& random) {
+  std::unique_ptr<AccessTokens> tokens(new AccessTokens(directory, clock, random));
+  if (Status loaded = tokens->Load(); !loaded) return loaded.error();
+  const auto views = tokens->List("");
+  const Timestamp now = clock.Now();
+  const bool has_admin = std::any_of(views.begin(), views.end(), [&](const TokenView& view) {
+    return view.roles.Has(Role::kAdmin) && IsLive(view, now);
+  });
+  if (!has_admin) {
+    if (Status made = tokens->MakeAdminToken(); !made) return made.error();
+  }
+  return tokens;
+}
+
+Status AccessTokens::MakeAdminToken() {
+  Tokens tokens = Copy();
+  Token token;
+  token.view.token_id = RandomWord(random_, kIdCharacters);
+  token.view.name = "admin";
+  token.view.tenant_id = "default";
+  token.view.roles = RoleSet(Role::kAdmin);
+  token.view.created_at = clock_.Now();
+  const std::string text = MakeText(token.view.token_id, token.secret);
+  // First the secret, then the token: a crash between leaves no valid token that nobody knows.
+  if (Status written = WritePrivateFile(admin_token_path_, text + "\n"); !written) return written;
+  tokens.emplace(token.view.token_id, token);
+  made_admin_token_ = true;
+  return Replace(std::move(tokens));
+}
+
+std::string AccessTokens::MakeText(std::string_view token_id, Sha256Digest& secret) {
+  const std::string word = RandomWord(random_, kSecretCharacters);
+  secret = Sha256(word);
+  return std::string(kPrefix) + std::string(token_id) + "_" + word;
+}
+
+AccessTokens::Answer AccessTokens::Authenticate(std::string_view token) {
+  Answer answer;
+  answer.refusal = Refusal::kMalformed;
+  if (!token.starts_with(kPrefix)) return answer;
+  token.remove_prefix(kPrefix.size());
+  const std::size_t bar = std::min(token.find('_'), token.size());
+  const std::string_view id = token.substr(0, bar);
+  const std::string_view secret = token.substr(std::min(bar + 1, token.size()));
+  if (!IsWord(id, kIdCharacters) || !IsWord(secret, kSecretCharacters)) return answer;
+
+  const Sha256Digest digest = Sha256(secret);
+  const Timestamp now = clock_.Now();
+  answer.refusal = Refusal::kUnknown;
+  const std::shared_lock lock(mutex_);
+  const auto found = entries_.find(std::string(id));
+  if (found == entries_.end()) {
+    static const Sha256Digest kNobody{};
+    (void)EqualInConstantTime(digest, kNobody);
+    return answer;
+  }
+  Entry& entry = *found->second;
+  const Token& known = entry.token;
+  const bool current = EqualInConstantTime(digest, known.secret);
+  const bool former = EqualInConstantTime(digest, known.former) && now < known.former_until;
+  if (!current && !former) return answer;
+  const TokenView& view = known.view;
+  answer.caller = {view.token_id, view.name, view.tenant_id, view.roles, entry.permissions};
+  if (view.revoked_at) {
+    answer.refusal = Refusal::kRevoked;
+  } else if (!IsLive(view, now)) {
+    answer.refusal = Refusal::kExpired;
+  } else {
+    answer.refusal = Refusal::kNone;
+    const std::int64_t last = entry.last_used_micros.load(std::memory_order_relaxed);
+    if (now - FromMicros(last) >= kUseGrain) {
+      entry.last_used_micros.store(Micros(now), std::memory_order_relaxed);
+    }
+  }
+  return answer;
+}
+
+Result<NewToken> AccessTokens::Create(const TokenRequest& request) {
+  const Timestamp now = clock_.Now();
+  if (!IsName(request.name)) return Invalid("the token's name must have 1 to 256 characters");
+  if (!IsIdentifier(request.tenant_id)) return Invalid("the tenant must be an id");
+  if (request.roles.empty()) return Invalid("a token needs a role");
+  if (request.expires_at && *request.expires_at <= now) return Invalid("the expiry is past");
+  const std::lock_guard change(change_);
+  Tokens tokens = Copy();
+  std::erase_if(tokens, [&](const auto& token) { return IsForgotten(token.second.view, now); });
+  if (tokens.size() >= kTokensMax) {
+    return Invalid("there are " + std::to_string(tokens.size()) + " tokens; revoke some");
+  }
+  Token token;
+  do {
+    token.view.token_id = RandomWord(random_, kIdCharacters);
+  } while (tokens.contains(token.view.token_id));
+  token.view.name = request.name;
+  token.view.tenant_id = request.tenant_id;
+  token.view.roles = request.roles;
+  token.view.created_at = now;
+  token.view.expires_at = request.expires_at;
+  NewToken made{MakeText(token.view.token_id, token.secret), token.view};
+  tokens.emplace(token.view.token_id, std::move(token));
+  if (Status replaced = Replace(std::move(tokens)); !replaced) return replaced.error();
+  return made;
+}
+
+Result<std::optional<NewToken>> AccessTokens::Rotate(std::string_view token_id,
+                                                     std::string_view tenant_id,
+                                                     std::chrono::milliseconds grace) {
+  const std::lock_guard change(change_);
+  const Timestamp now = clock_.Now();
+  Tokens tokens = Copy();
+  const auto found = tokens.find(token_id);
+  if (found == tokens.end() || found->second.view.tenant_id != tenant_id ||
+      !IsLive(found->second.view, now)) {
+    return std::optional<NewToken>();
+  }
+  Token& token = found->second;
+  token.former = token.secret;
+  token.former_until = now + grace;
+  token.view.rotated_at = now;
+  NewToken made{MakeText(token_id, token.secret), token.view};
+  if (Status replaced = Replace(std::move(tokens)); !replaced) return replaced.error();
+  return std::optional<NewToken>(std::move(made));
+}
+
+Result<bool> AccessTokens::Revoke(std::string_view token_id, std::string_view tenant_id) {
+  const std::lock_guard change(change_);
+  Tokens tokens = Copy();
+  const auto found = tokens.find(token_id);
+  if (found == tokens.end() || found->second.view.tenant_id != tenant_id) return false;
+  if (found->second.view.revoked_at) return true;
+  found->second.view.revoked_at = clock_.Now();
+  if (Status replaced = Replace(std::move(tokens)); !replaced) return replaced.error();
+  return true;
+}
+
+AccessTokens::Tokens AccessTokens::Copy() const {
+  const std::shared_lock lock(mutex_);
+  Tokens tokens;
+  for (const auto& [id, entry] : entries_) {
+    Token token = entry->token;
+    const std::int64_t used = entry->last_used_micros.load(std::memory_order_relaxed);
+    if (used != 0) token.view.last_used_at = FromMicros(used);
+    tokens.emplace(id, std::move(token));
+  }
+  return tokens;
+}
+
+Status AccessTokens::Replace(Tokens tokens) {
+  if (Status written = WritePrivateFile(path_, Written(tokens)); !written) return written;
+  const std::unique_lock lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) { return !tokens.contains(entry.first); });
+  for (auto& [id, token] : tokens) {
+    std::unique_ptr<Entry>& entry = entries_[id];
+    if (!entry) {
+      entry = std::make_unique<Entry>();
+      if (token.view.last_used_at) entry->last_used_micros = Micros(*token.view.last_used_at);
+    }
+    entry->permissions = PermissionsOf(token.view.roles);
+    entry->token = std::move(token);
+  }
+  return Ok();
+}
+
+std::vector<TokenView> AccessTokens::List(std::string_view tenant_id) const {
+  std::vector<TokenView> views;
+  for (auto& [id, token] : Copy()) {
+    if (tenant_id.empty() || token.view.tenant_id == tenant_id) views.push_back(token.view);
+  }
+  std::stable_sort(views.begin(), views.end(), [](const TokenView& a, const TokenView& b) {
+    return a.created_at < b.created_at;
+  });
+  return views;
+}
+
+std::optional<TokenView> AccessTokens::Get(std::string_view token_id) const {
+  const Tokens tokens = Copy();
+  const auto found = tokens.find(token_id);
+  if (found == tokens.end()) return std::nullopt;
+  return found->second.view;
+}
+
+Status AccessTokens::Save() {
+  const std::lock_guard change(change_);
+  return WritePrivateFile(path_, Written(Copy()));
+}
+
+}  // namespace everstep
