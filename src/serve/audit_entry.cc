@@ -1,0 +1,144 @@
+#include "serve/audit_entry.h"
+
+#include <charconv>
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "flow/utf8.h"
+#include "serve/hmac.h"
+#include "serve/private_file.h"
+#include "work/encoding.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kTextBytesMax = 2'048;
+constexpr std::size_t kHashDigits = 64;
+constexpr std::string_view kHashMember = ",\"hash\":\"";
+constexpr std::string_view kLineEnd = "\"}";
+
+void WriteText(std::string_view key, std::string_view text, JsonWriter& writer) {
+  if (text.empty()) return;
+  const std::string valid = ValidUtf8(text.substr(0, 2 * kTextBytesMax));
+  writer.Member(key, CutAtCharacter(valid, kTextBytesMax));
+}
+
+std::optional<std::uint64_t> NumberMember(std::string_view json, std::string_view key) {
+  const auto text = RawMember(json, key);
+  if (!text) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::string> HexMember(std::string_view json, std::string_view key) {
+  const auto text = RawMember(json, key);
+  if (!text || text->size() != kHashDigits + 2) return std::nullopt;
+  return std::string(text->substr(1, kHashDigits));
+}
+
+// `body` is a JSON object; it gets its hash as last member.
+AuditLine Sealed(std::string body, const AuditKey& key) {
+  AuditLine line;
+  line.hash = ToHex(HmacSha256(key.bytes, body));
+  line.text = std::move(body);
+  line.text.pop_back();
+  line.text.append(kHashMember).append(line.hash).append(kLineEnd);
+  return line;
+}
+
+// The object as it was before it was sealed; nothing: the hash is not its own.
+std::optional<std::string> Unsealed(std::string_view text, const AuditKey& key, std::string& hash) {
+  const std::size_t seal = kHashMember.size() + kHashDigits + kLineEnd.size();
+  if (text.size() < seal + 2 || !text.starts_with('{')) return std::nullopt;
+  const std::string_view tail = text.substr(text.size() - seal);
+  if (!tail.starts_with(kHashMember) || !tail.ends_with(kLineEnd)) return std::nullopt;
+  hash = tail.substr(kHashMember.size(), kHashDigits);
+  std::string body(text.substr(0, text.size() - seal));
+  body.push_back('}');
+  if (!EqualInConstantTime(ToHex(HmacSha256(key.bytes, body)), hash)) return std::nullopt;
+  return body;
+}
+
+}  // namespace
+
+Result<AuditKey> AuditKey::Read(const std::string& path) {
+  auto bytes = ReadPrivateFile(path, kKeyBytes);
+  if (!bytes) return bytes.error();
+  if (!*bytes) return Error{ErrorCode::kStoreNotFound, path + ": there is no key", {}};
+  if ((*bytes)->size() != kKeyBytes) {
+    return Error{ErrorCode::kStoreCorrupt, path + ": is not a key of 32 bytes", {}};
+  }
+  return AuditKey{**std::move(bytes)};
+}
+
+AuditKey AuditKey::Make(Random& random) { return {RandomBytes(random, kKeyBytes)}; }
+
+Status AuditKey::Write(const std::string& path) const { return WritePrivateFile(path, bytes); }
+
+AuditLine MakeAuditLine(const AuditEntry& entry, std::uint64_t seq, Timestamp at,
+                        std::string_view prev, const AuditKey& key) {
+  std::string json;
+  JsonWriter writer(json);
+  writer.BeginObject();
+  writer.Member("seq", seq);
+  writer.Member("at", FormatTimestamp(at));
+  WriteText("actor", entry.actor, writer);
+  WriteText("tokenId", entry.token_id, writer);
+  WriteText("tenantId", entry.tenant_id, writer);
+  WriteText("action", entry.action, writer);
+  WriteText("method", entry.method, writer);
+  WriteText("path", entry.path, writer);
+  WriteText("runId", entry.run_id, writer);
+  if (entry.status != 0) writer.Member("status", static_cast<std::uint64_t>(entry.status));
+  WriteText("code", entry.code, writer);
+  WriteText("sourceIp", entry.source_ip, writer);
+  WriteText("requestId", entry.request_id, writer);
+  WriteText("detail", entry.detail, writer);
+  writer.Member("prev", prev);
+  writer.EndObject();
+  auto canonical = CanonicalJson(json);
+  EVERSTEP_ASSERT(canonical);
+  return Sealed(*std::move(canonical), key);
+}
+
+std::optional<AuditLineView> ReadAuditLine(std::string_view text, const AuditKey& key) {
+  AuditLineView view;
+  const auto body = Unsealed(text, key, view.hash);
+  if (!body) return std::nullopt;
+  // It is ours, so it is JSON.
+  const auto seq = NumberMember(*body, "seq");
+  auto prev = HexMember(*body, "prev");
+  if (!seq || !prev) return std::nullopt;
+  view.seq = *seq;
+  view.prev = *std::move(prev);
+  return view;
+}
+
+std::string WrittenHead(const AuditHead& head, const AuditKey& key) {
+  std::string json;
+  JsonWriter writer(json);
+  writer.BeginObject();
+  writer.Member("bytes", head.bytes);
+  writer.Member("head", head.hash);
+  writer.Member("seq", head.seq);
+  writer.EndObject();
+  return Sealed(std::move(json), key).text + "\n";
+}
+
+std::optional<AuditHead> ReadHead(std::string_view text, const AuditKey& key) {
+  // Heads are written over each other in place: what stands behind the line is of an older one.
+  text = text.substr(0, text.find('\n'));
+  std::string hash;
+  const auto body = Unsealed(text, key, hash);
+  if (!body) return std::nullopt;
+  const auto seq = NumberMember(*body, "seq");
+  const auto bytes = NumberMember(*body, "bytes");
+  auto head = HexMember(*body, "head");
+  if (!seq || !bytes || !head) return std::nullopt;
+  return AuditHead{*seq, *std::move(head), *bytes};
+}
+
+}  // namespace everstep

@@ -1,0 +1,191 @@
+#include "serve/audit_lines.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/json.h"
+#include "serve/private_file.h"
+#include "work/file_descriptor.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kPieceBytes = 64 << 10;
+constexpr std::size_t kScannedMax = 20'000;
+
+Result<FileDescriptor> OpenLog(const std::string& directory) {
+  const std::string path = directory + "/audit.log";
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file) return file;
+  const auto code = errno == ENOENT ? ErrorCode::kStoreNotFound : ErrorCode::kStoreIo;
+  return Error{code, path + ": " + std::strerror(errno), {}};
+}
+
+Error Unreadable(const std::string& directory) {
+  return {ErrorCode::kStoreIo, directory + "/audit.log: cannot be read", {}};
+}
+
+// The number of a line, in order or not. Inside a JSON text the quotes would be escaped, so that
+// nothing else can look like the member.
+std::optional<std::uint64_t> SeqOf(std::string_view line) {
+  constexpr std::string_view kMember = "\"seq\":";
+  const std::size_t at = line.find(kMember);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = line.substr(at + kMember.size());
+  std::uint64_t seq = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), seq);
+  if (read.ec != std::errc()) return std::nullopt;
+  return seq;
+}
+
+// Where to begin so as to meet the first entry behind `after`, a few lines early at most.
+std::uint64_t PlaceOf(int descriptor, std::uint64_t after, std::uint64_t size) {
+  std::uint64_t low = 0;  // the start of a line
+  std::uint64_t high = size;
+  while (high - low > kPieceBytes) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    AuditLines lines(descriptor, middle);
+    const auto rest = lines.Next();  // of a line that begins before
+    if (!rest || !rest->complete || rest->end >= high) {
+      high = middle;
+      continue;
+    }
+    const std::uint64_t start = rest->end;
+    const auto line = lines.Next();
+    const auto seq = line ? SeqOf(line->text) : std::nullopt;
+    if (seq && *seq <= after) {
+      low = start;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+bool AuditLines::Fill() {
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  const std::size_t had = buffer_.size();
+  buffer_.resize(had + kPieceBytes);
+  ssize_t got = 0;
+  do {
+    got = ::pread(descriptor_, buffer_.data() + had, kPieceBytes, static_cast<off_t>(at_ + had));
+  } while (got < 0 && errno == EINTR);
+  failed_ = failed_ || got < 0;
+  ended_ = got <= 0;
+  buffer_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return !ended_;
+}
+
+std::optional<AuditLines::Line> AuditLines::Next() {
+  std::size_t searched = 0;
+  while (true) {
+    const std::string_view rest = std::string_view(buffer_).substr(begin_);
+    const std::size_t found = rest.find('\n', searched);
+    if (found != std::string_view::npos) {
+      begin_ += found + 1;
+      at_ += found + 1;
+      return Line{rest.substr(0, found), at_, found <= kAuditLineBytesMax};
+    }
+    searched = rest.size();
+    if (searched > kAuditLineBytesMax || !Fill()) break;
+  }
+  const std::string_view rest = std::string_view(buffer_).substr(begin_);
+  if (failed_ || rest.empty()) return std::nullopt;
+  begin_ += rest.size();
+  at_ += rest.size();
+  return Line{rest, at_, false};
+}
+
+std::string AuditChain::Follow(const AuditLines::Line& line) {
+  if (!line.complete) return "the line is not complete";
+  const auto view = ReadAuditLine(line.text, key_);
+  if (!view) return "the entry was changed, or written without the key";
+  if (view->prev != head_.hash || view->seq != head_.seq + 1) {
+    return "entry " + std::to_string(view->seq) + " stands where entry " +
+           std::to_string(head_.seq + 1) + " should: entries were removed, added or moved";
+  }
+  head_ = {view->seq, view->hash, line.end};
+  return {};
+}
+
+Result<AuditVerdict> VerifyAudit(const std::string& directory, const AuditKey& key) {
+  // The head first: what is appended meanwhile only makes the log longer than the head says.
+  const auto head_text = ReadPrivateFile(directory + "/audit.head", 4 << 10);
+  if (!head_text) return head_text.error();
+  const auto file = OpenLog(directory);
+  if (!file) return file.error();
+  const auto head = *head_text ? ReadHead(**head_text, key) : std::nullopt;
+  AuditVerdict verdict;
+  AuditLines lines(file->get(), 0);
+  AuditChain chain(key, {});
+  bool passed_head = head && head->seq == 0;
+  while (const auto line = lines.Next()) {
+    std::string wrong = chain.Follow(*line);
+    if (!wrong.empty() && !line->complete && line->text.size() <= kAuditLineBytesMax) {
+      verdict.torn_bytes = line->text.size();
+      break;
+    }
+    if (!wrong.empty()) {
+      verdict.line = chain.head().seq + 1;
+      verdict.reason = std::move(wrong);
+      break;
+    }
+    passed_head = passed_head || (head && chain.head() == *head);
+  }
+  if (lines.failed()) return Unreadable(directory);
+  verdict.head = chain.head();
+  if (!verdict.reason.empty()) return verdict;
+  if (!head && chain.head().seq > 0) {
+    verdict.reason = "audit.head is missing or was changed: entries at the end may be missing";
+  } else if (head && !passed_head) {
+    verdict.reason = "the log ends with entry " + std::to_string(chain.head().seq) +
+                     ", but entry " + std::to_string(head->seq) + " was written";
+  }
+  return verdict;
+}
+
+Result<AuditPage> ReadAuditPage(const std::string& directory, const AuditKey& key,
+                                const AuditQuery& query) {
+  const auto file = OpenLog(directory);
+  if (!file) return file.error();
+  struct stat found {};
+  if (::fstat(file->get(), &found) != 0) return Unreadable(directory);
+  const auto size = static_cast<std::uint64_t>(found.st_size);
+  AuditLines lines(file->get(), PlaceOf(file->get(), query.after, size));
+  const std::string tenant = "\"tenantId\":" + JsonQuote(query.tenant_id) + ",";
+  AuditPage page;
+  page.next_after = query.after;
+  std::size_t scanned = 0;
+  while (const auto line = lines.Next()) {
+    const auto seq = SeqOf(line->text);
+    if (seq && *seq <= query.after) continue;
+    if (page.entries.size() >= query.limit || scanned >= kScannedMax) {
+      page.more = line->complete;
+      break;
+    }
+    if (!line->complete && line->text.size() <= kAuditLineBytesMax) break;  // being written
+    ++scanned;
+    const auto view = ReadAuditLine(line->text, key);
+    if (!view) {
+      ++page.broken;
+      continue;
+    }
+    page.next_after = view->seq;
+    const bool wanted =
+        query.tenant_id.empty() || line->text.find(tenant) != std::string_view::npos;
+    if (wanted) page.entries.emplace_back(line->text);
+  }
+  if (lines.failed()) return Unreadable(directory);
+  return page;
+}
+
+}  // namespace everstep
