@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "testing/plan_workbench.h"
 
 // How runs come to their start: approval, limits, requests that are repeated, later starts.
@@ -211,9 +209,10 @@ TEST_F(PlanRunAdmissionTest, StepsWithOneKeyRunOneAfterTheOther) {
 TEST_F(PlanRunAdmissionTest, RunsThatComeInTheSameMicrosecondKeepTheirPlacesAfterARestart) {
   Limit(AdmissionPolicy::Overload::kQueue, 1);
   Start(One());
-  std::vector<std::string> queue;
-  for (int i = 0; i < 5; ++i) queue.push_back(Start(One(", requiresApproval: true")));
-  std::ranges::reverse(queue);  // the last that was made is approved first
+  std::vector<std::string> made;
+  for (int i = 0; i < 5; ++i) made.push_back(Start(One(", requiresApproval: true")));
+  // They wait in the order in which they were approved.
+  const std::vector<std::string> queue = {made[2], made[0], made[4], made[1], made[3]};
   for (const std::string& run : queue) {
     EXPECT_TRUE(engine_->Approve(run, {"boss", {"Admin"}, {}}, ""));
   }
