@@ -1,21 +1,35 @@
 #include "store/change_encoder.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "event/event_record.h"
 #include "store/row_values.h"
 
 namespace everstep {
+namespace {
 
-void ChangeEncoder::Encode(const RunChange& change, WriteBatch& batch) {
-  EVERSTEP_ASSERT(!change.events.empty());
-  EVERSTEP_ASSERT(change.events.back().seq == change.state.last_seq);
-  EVERSTEP_ASSERT(change.state.status != RunStatus::kAbsent);
-  PutEvents(change, batch);
-  PutEntities(change, batch);
-  PutRun(change, batch);
-  PutOutbox(change, batch);
-  PutTokens(change, batch);
-  PutTimers(change, batch);
+// Readers take a row apart as a whole: few enough for one that wants a single change.
+constexpr std::size_t kOutboxChangesMax = 256;
+
+}  // namespace
+
+void ChangeEncoder::Encode(std::span<const RunChange* const> changes, WriteBatch& batch) {
+  for (const RunChange* change : changes) {
+    EVERSTEP_ASSERT(!change->events.empty());
+    EVERSTEP_ASSERT(change->events.back().seq == change->state.last_seq);
+    EVERSTEP_ASSERT(change->state.status != RunStatus::kAbsent);
+  }
+  // Changes of one run keep their order: the last one's rows are to stay.
+  by_run_.assign(changes.begin(), changes.end());
+  std::ranges::stable_sort(by_run_, {}, [](const RunChange* change) { return change->run_no; });
+  for (const RunChange* change : by_run_) PutEvents(*change, batch);
+  for (const RunChange* change : by_run_) PutEntities(*change, batch);
+  for (const RunChange* change : by_run_) PutRun(*change, batch);
+  for (const RunChange* change : by_run_) PutTimers(*change, batch);
+  // A token may go from one run to another.
+  for (const RunChange* change : changes) PutTokens(*change, batch);
+  PutOutbox(changes, batch);
 }
 
 void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
@@ -64,12 +78,18 @@ void ChangeEncoder::PutRun(const RunChange& change, WriteBatch& batch) {
   }
 }
 
-void ChangeEncoder::PutOutbox(const RunChange& change, WriteBatch& batch) {
-  value_.clear();
-  EncodeOutbox({change.run_no, change.events.front().seq, change.events.back().seq,
-                change.events.back().persisted_at},
-               value_);
-  batch.Put(Table::kIndex, keys_.Outbox(change.position), value_);
+void ChangeEncoder::PutOutbox(std::span<const RunChange* const> changes, WriteBatch& batch) {
+  while (!changes.empty()) {
+    const auto row = changes.first(std::min(changes.size(), kOutboxChangesMax));
+    value_.clear();
+    for (const RunChange* change : row) {
+      EncodeOutboxChange({change->run_no, change->events.front().seq, change->events.back().seq,
+                          change->events.back().persisted_at},
+                         value_);
+    }
+    batch.Put(Table::kIndex, keys_.Outbox(row.back()->position), value_);
+    changes = changes.subspan(row.size());
+  }
 }
 
 void ChangeEncoder::PutTokens(const RunChange& change, WriteBatch& batch) {

@@ -45,6 +45,7 @@ class StoreCheck {
   Status CheckTimer(std::string_view key);
   Status CheckTombstoneAge(std::string_view key);
   Status CheckOutboxRow(std::string_view key, std::string_view value);
+  void CheckOutboxChange(Position position, const OutboxChange& change);
   Status CheckOutboxEnds();
   Status CheckMeta();
   Status CheckMetaRow(std::string_view key, std::string_view value);
@@ -68,6 +69,7 @@ class StoreCheck {
   std::unordered_map<RunNo, KnownRun> runs_;
   bool all_readable_ = true;
   std::map<std::string, StoreCounts, std::less<>> counted_;
+  Position outbox_end_;
   Timestamp last_persisted_at_{};
 };
 
@@ -231,27 +233,36 @@ Status StoreCheck::CheckTombstoneAge(std::string_view key) {
 }
 
 Status StoreCheck::CheckOutboxRow(std::string_view key, std::string_view value) {
-  const auto position = ParseOutboxKey(key);
-  const auto entry = DecodeOutbox(value);
-  if (!position || !entry) {
+  const auto last = ParseOutboxKey(key);
+  const auto row = last ? DecodeOutbox(*last, value) : std::nullopt;
+  if (!row) {
     Report("an outbox row cannot be read");
     return Ok();
   }
   const auto heads = reader_.Heads();
   if (!heads) return heads.error();
-  const std::string where = "outbox position " + std::to_string(position->value());
-  if (*position < heads->outbox_front) Report(where + " lies before the outbox's front");
-  if (entry->persisted_at < last_persisted_at_) {
+  const std::string where = "outbox position " + std::to_string(row->first.value());
+  if (row->first <= outbox_end_) Report(where + " is in two rows");
+  if (row->first < heads->outbox_front) Report(where + " lies before the outbox's front");
+  outbox_end_ = *last;
+  for (std::size_t i = 0; i < row->changes.size(); ++i) {
+    CheckOutboxChange(Position(row->first.value() + i), row->changes[i]);
+  }
+  return Ok();
+}
+
+void StoreCheck::CheckOutboxChange(Position position, const OutboxChange& change) {
+  const std::string where = "outbox position " + std::to_string(position.value());
+  if (change.persisted_at < last_persisted_at_) {
     Report(where + " was persisted before the one ahead of it");
   }
-  last_persisted_at_ = entry->persisted_at;
-  const auto run = runs_.find(entry->run);
-  if (run == runs_.end()) return Ok();  // removed; the row goes when it reaches the front
-  if (entry->first_seq != Next(run->second.in_outbox)) {
-    report_({IdOf(entry->run), where + " does not go on where the outbox had come to"});
+  last_persisted_at_ = change.persisted_at;
+  const auto run = runs_.find(change.run);
+  if (run == runs_.end()) return;  // removed; the row goes when it reaches the front
+  if (change.first_seq != Next(run->second.in_outbox)) {
+    report_({IdOf(change.run), where + " does not go on where the outbox had come to"});
   }
-  run->second.in_outbox = std::max(run->second.in_outbox, entry->last_seq);
-  return Ok();
+  run->second.in_outbox = std::max(run->second.in_outbox, change.last_seq);
 }
 
 Status StoreCheck::CheckOutboxEnds() {

@@ -265,14 +265,22 @@ TEST_F(StoreCheckTest, AnEventThatTheOutboxDoesNotTellOf) {
 
 TEST_F(StoreCheckTest, AnEventThatTheOutboxTellsOfTwice) {
   std::string row;
-  EncodeOutbox({run_, EventSeq(8), EventSeq(8), bench_.now()}, row);
+  EncodeOutboxChange({run_, EventSeq(8), EventSeq(8), bench_.now()}, row);
   Put(Table::kIndex, keys_.Outbox(Position(99)), row);
   ExpectFault("run-1: outbox position 99 does not go on where the outbox had come to");
 }
 
+TEST_F(StoreCheckTest, AnOutboxRowThatReachesIntoTheOneBefore) {
+  const std::string last = **tables_->View()->Get(Table::kIndex, keys_.Outbox(Position(7)));
+  std::string row;
+  EncodeOutboxChange({run_, EventSeq(7), EventSeq(7), bench_.now()}, row);
+  Put(Table::kIndex, keys_.Outbox(Position(7)), row + last);
+  ExpectFault("outbox position 6 is in two rows");
+}
+
 TEST_F(StoreCheckTest, AnOutboxOutOfOrder) {
   std::string row;
-  EncodeOutbox({run_, EventSeq(4), EventSeq(4), FromMicros(1)}, row);
+  EncodeOutboxChange({run_, EventSeq(4), EventSeq(4), FromMicros(1)}, row);
   Put(Table::kIndex, keys_.Outbox(Position(3)), row);
   ExpectFault("outbox position 3 was persisted before the one ahead of it");
 }

@@ -224,22 +224,26 @@ Result<std::vector<OutboxEntry>> KeyedReader::ReadOutbox(Position after, std::si
   const Position from = std::max(Position(after.value() + 1), heads->outbox_front);
   auto row = view_->Seek(Table::kIndex, keys_.Outbox(from));
   for (; row->Valid() && entries.size() < limit; row->Next()) {
-    const auto position = ParseOutboxKey(row->key());
-    if (!position) break;
-    const auto entry = DecodeOutbox(row->value());
-    if (!entry) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
-    auto run_id = RunIdOf(entry->run);
-    if (!run_id) return std::move(run_id).error();
-    if (!*run_id) continue;
-    entries.push_back(
-        {*position, **run_id, entry->first_seq, entry->last_seq, entry->persisted_at});
+    const auto last = ParseOutboxKey(row->key());
+    if (!last) break;
+    const auto told = DecodeOutbox(*last, row->value());
+    if (!told) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
+    for (std::size_t i = 0; i < told->changes.size() && entries.size() < limit; ++i) {
+      const Position position(told->first.value() + i);
+      if (position < from) continue;
+      const OutboxChange& change = told->changes[i];
+      auto run_id = RunIdOf(change.run);
+      if (!run_id) return std::move(run_id).error();
+      if (!*run_id) continue;
+      entries.push_back(
+          {position, **run_id, change.first_seq, change.last_seq, change.persisted_at});
+    }
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
   return entries;
 }
 
-// Rows are in order of time, so this is a binary search; a position without a row stands for the
-// next one that has one.
+// Rows are in order of time, and so are the changes in a row: this is a binary search.
 Result<Position> KeyedReader::PositionBefore(Timestamp time) {
   auto heads = Heads();
   if (!heads) return std::move(heads).error();
@@ -249,15 +253,18 @@ Result<Position> KeyedReader::PositionBefore(Timestamp time) {
     const std::uint64_t middle = low + (high - low) / 2;
     const auto row = view_->Seek(Table::kIndex, keys_.Outbox(Position(middle)));
     if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
-    const auto position = row->Valid() ? ParseOutboxKey(row->key()) : std::nullopt;
-    if (!position || position->value() >= high) {
+    const auto last = row->Valid() ? ParseOutboxKey(row->key()) : std::nullopt;
+    if (!last) {
       high = middle;
       continue;
     }
-    const auto entry = DecodeOutbox(row->value());
-    if (!entry) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
-    if (entry->persisted_at < time) {
-      low = position->value() + 1;
+    const auto told = DecodeOutbox(*last, row->value());
+    if (!told) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
+    const auto earlier = std::ranges::count_if(
+        told->changes, [time](const OutboxChange& change) { return change.persisted_at < time; });
+    const std::uint64_t first_later = told->first.value() + static_cast<std::uint64_t>(earlier);
+    if (first_later > middle) {
+      low = std::min(first_later, high);
     } else {
       high = middle;
     }
@@ -284,10 +291,10 @@ Result<StoreHeads> KeyedReader::Heads() {
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
   const auto position = row->Valid() ? ParseOutboxKey(row->key()) : std::nullopt;
   if (position) {
-    const auto entry = DecodeOutbox(row->value());
-    if (!entry) return CorruptRow({.table = Table::kIndex}, "the last outbox row cannot be read");
+    const auto told = DecodeOutbox(*position, row->value());
+    if (!told) return CorruptRow({.table = Table::kIndex}, "the last outbox row cannot be read");
     heads.last_position = std::max(heads.last_position, *position);
-    heads.last_persisted_at = std::max(heads.last_persisted_at, entry->persisted_at);
+    heads.last_persisted_at = std::max(heads.last_persisted_at, told->changes.back().persisted_at);
   }
   heads_ = heads;
   return heads;

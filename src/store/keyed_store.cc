@@ -159,8 +159,8 @@ Status KeyedStore::VisitActive(const std::function<Status(const StoredRun&)>& vi
   const auto tenants = NewReader()->Tenants();
   if (!tenants) return tenants.error();
   for (const std::string& tenant_id : *tenants) {
-    for (const RunStatus status : {RunStatus::kRunning, RunStatus::kPaused, RunStatus::kApproved,
-                                   RunStatus::kPending}) {
+    for (const RunStatus status :
+         {RunStatus::kRunning, RunStatus::kPaused, RunStatus::kApproved, RunStatus::kPending}) {
       RunQuery query{.tenant_id = tenant_id, .status = status, .limit = kRunsPerVisit};
       do {
         const auto page = NewReader()->ListRuns(query);
@@ -207,9 +207,9 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes) {
   if (!may || changes.empty()) return may;
   const auto batch = tables_->NewBatch();
   StoreHeads after = heads();
+  encoder_.Encode(changes, *batch);
   for (const RunChange* change : changes) {
-    EVERSTEP_ASSERT(change->position > after.last_position);
-    encoder_.Encode(*change, *batch);
+    EVERSTEP_ASSERT(change->position.value() == after.last_position.value() + 1);
     after.last_run = std::max(after.last_run, change->run_no);
     after.last_position = change->position;
     after.last_persisted_at = std::max(after.last_persisted_at, change->events.back().persisted_at);

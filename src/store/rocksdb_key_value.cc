@@ -51,19 +51,24 @@ bool IsKeptByRun(Table table) {
   return table == Table::kEvents || table == Table::kKeys || table == Table::kEntities;
 }
 
-// Rows of one run arrive together, so the memtable starts to look where the run's last row went.
-// RocksDB 7.8 keeps these hints for rows and for range deletions alike, although they are two
-// lists, and follows one into the wrong list. A deletion of whole runs begins with a bare run
-// number: that is left out here, and gets no hint.
-class RunPrefix final : public rocksdb::SliceTransform {
- public:
-  static constexpr std::size_t kBytes = 8;
+// The longest key that a range deletion begins with: a run's number, or an outbox position with its
+// kind before it.
+std::size_t RangeKeyBytesMax(Table table) { return IsKeptByRun(table) ? 8 : 9; }
 
-  const char* Name() const override { return "everstep.RunPrefix"; }
-  rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
-    return {key.data(), kBytes};
-  }
-  bool InDomain(const rocksdb::Slice& key) const override { return key.size() > kBytes; }
+// Rows of a commit arrive in the order of their keys, so the memtable starts to look where the last
+// row of the same kind (the first byte; numbers of runs begin alike) went. RocksDB 7.8 keeps these
+// hints for rows and for range deletions alike, although they are two lists, and follows one into
+// the wrong list: keys that a range deletion may begin with get no hint.
+class LastOfKind final : public rocksdb::SliceTransform {
+ public:
+  explicit LastOfKind(std::size_t unhinted_bytes) : unhinted_bytes_(unhinted_bytes) {}
+
+  const char* Name() const override { return "everstep.LastOfKind"; }
+  rocksdb::Slice Transform(const rocksdb::Slice& key) const override { return {key.data(), 1}; }
+  bool InDomain(const rocksdb::Slice& key) const override { return key.size() > unhinted_bytes_; }
+
+ private:
+  const std::size_t unhinted_bytes_;
 };
 
 class RocksdbBatch final : public WriteBatch {
@@ -77,7 +82,7 @@ class RocksdbBatch final : public WriteBatch {
     Note(batch_.Delete(Handle(table), ToSlice(key)));
   }
   void DeleteRange(Table table, std::string_view begin, std::string_view end) override {
-    EVERSTEP_ASSERT(!IsKeptByRun(table) || begin.size() == RunPrefix::kBytes);
+    EVERSTEP_ASSERT(table != Table::kRuns && begin.size() <= RangeKeyBytesMax(table));
     Note(batch_.DeleteRange(Handle(table), ToSlice(begin), ToSlice(end)));
   }
 
@@ -239,9 +244,8 @@ rocksdb::ColumnFamilyOptions TableOptions(Table table, const StoreOptions& optio
     // meets below, so let there be fewer of them. Filters keep lookups cheap meanwhile.
     family.level0_file_num_compaction_trigger = 8;
   }
-  if (IsKeptByRun(table)) {
-    family.memtable_insert_with_hint_prefix_extractor = std::make_shared<RunPrefix>();
-  }
+  family.memtable_insert_with_hint_prefix_extractor =
+      std::make_shared<LastOfKind>(table == Table::kRuns ? 0 : RangeKeyBytesMax(table));
   if (table == Table::kKeys) {
     // Nearly every append asks for a key that is not there.
     family.memtable_prefix_bloom_size_ratio = 0.02;

@@ -73,23 +73,29 @@ std::optional<Tombstone> DecodeTombstone(std::string_view bytes) {
   return Whole(reader, tombstone);
 }
 
-void EncodeOutbox(const OutboxRow& row, std::string& out) {
+void EncodeOutboxChange(const OutboxChange& change, std::string& out) {
   ByteWriter writer(out);
-  writer.Varint(row.run.value());
-  writer.Varint(row.first_seq.value());
-  writer.Varint(row.last_seq.value() - row.first_seq.value());
-  writer.SignedVarint(Micros(row.persisted_at));
+  writer.Varint(change.run.value());
+  writer.Varint(change.first_seq.value());
+  writer.Varint(change.last_seq.value() - change.first_seq.value());
+  writer.SignedVarint(Micros(change.persisted_at));
 }
 
-std::optional<OutboxRow> DecodeOutbox(std::string_view bytes) {
+std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes) {
   ByteReader reader(bytes);
   OutboxRow row;
-  row.run = RunNo(reader.Varint());
-  row.first_seq = EventSeq(reader.Varint());
-  row.last_seq = EventSeq(row.first_seq.value() + reader.Varint());
-  row.persisted_at = FromMicros(reader.SignedVarint());
-  if (row.last_seq < row.first_seq) return std::nullopt;
-  return Whole(reader, row);
+  do {
+    OutboxChange change;
+    change.run = RunNo(reader.Varint());
+    change.first_seq = EventSeq(reader.Varint());
+    change.last_seq = EventSeq(change.first_seq.value() + reader.Varint());
+    change.persisted_at = FromMicros(reader.SignedVarint());
+    if (!reader.ok() || change.last_seq < change.first_seq) return std::nullopt;
+    row.changes.push_back(change);
+  } while (!reader.AtEnd());
+  if (last.value() < row.changes.size()) return std::nullopt;
+  row.first = Position(last.value() + 1 - row.changes.size());
+  return row;
 }
 
 void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out) {

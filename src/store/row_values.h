@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/state_store.h"
 
@@ -18,12 +19,17 @@ struct StoreHeads {
   Position outbox_front{1};  // no row lies before it
 };
 
-// An outbox row; its position is the key.
-struct OutboxRow {
+// A change in the outbox.
+struct OutboxChange {
   RunNo run;
   EventSeq first_seq;
   EventSeq last_seq;
   Timestamp persisted_at{};
+};
+// An outbox row: neighbours in the order of commits. Its key is the position of the last.
+struct OutboxRow {
+  Position first;
+  std::vector<OutboxChange> changes;  // at least one
 };
 
 // The values of the store's own small rows (grammar: docs/formats.md). Encoding appends; decoding
@@ -36,8 +42,8 @@ void EncodeHeads(const StoreHeads& heads, std::string& out);
 std::optional<StoreHeads> DecodeHeads(std::string_view bytes);
 void EncodeTombstone(const Tombstone& tombstone, std::string& out);
 std::optional<Tombstone> DecodeTombstone(std::string_view bytes);
-void EncodeOutbox(const OutboxRow& row, std::string& out);
-std::optional<OutboxRow> DecodeOutbox(std::string_view bytes);
+void EncodeOutboxChange(const OutboxChange& change, std::string& out);  // one of those in a row
+std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes);
 void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out);
 std::optional<HookHolder> DecodeHolder(std::string_view bytes);
 // The run row: id, then the state's own record.

@@ -158,9 +158,9 @@ Status RunRemoval::TrimOutbox(StoreHeads& heads) {
   for (; row->Valid(); row->Next()) {
     const auto position = ParseOutboxKey(row->key());
     if (!position) break;
-    const auto entry = DecodeOutbox(row->value());
-    if (!entry) break;
-    const auto gone = IsGone(entry->run);
+    const auto told = DecodeOutbox(*position, row->value());
+    if (!told) break;
+    const auto gone = AreGone(told->changes);
     if (!gone) return gone.error();
     if (!*gone) break;
     front = Position(position->value() + 1);
@@ -171,6 +171,14 @@ Status RunRemoval::TrimOutbox(StoreHeads& heads) {
   batch_.DeleteRange(Table::kIndex, begin, keys_.Outbox(front));
   heads.outbox_front = front;
   return Ok();
+}
+
+Result<bool> RunRemoval::AreGone(std::span<const OutboxChange> changes) {
+  for (const OutboxChange& change : changes) {
+    auto gone = IsGone(change.run);
+    if (!gone || !*gone) return gone;
+  }
+  return true;
 }
 
 Result<bool> RunRemoval::IsGone(RunNo run) {

@@ -39,6 +39,7 @@ class RunRemoval {
   Status PutTombstone(const RunId& run_id, const Tombstone& tombstone);
   void DeleteRunRows();
   Status TrimOutbox(StoreHeads& heads);
+  Result<bool> AreGone(std::span<const OutboxChange> changes);
   Result<bool> IsGone(RunNo run);
 
   KeyedReader& reader_;

@@ -211,6 +211,7 @@ TEST_P(StoreContract, TheOutboxTellsOfEveryCommitInOrder) {
   EXPECT_THAT(Outbox(), ElementsAre(entry(1, one, 1, 2), entry(2, two, 1, 2), entry(3, two, 3, 4),
                                     entry(4, one, 3, 3)));
   EXPECT_THAT(Outbox(Position(2), 1), ElementsAre(entry(3, two, 3, 4)));
+  EXPECT_THAT(Outbox(Position(3)), ElementsAre(entry(4, one, 3, 3)));
   EXPECT_THAT(Outbox(Position(4)), IsEmpty());
   EXPECT_THAT(Outbox(Position(UINT64_MAX)), IsEmpty());
 }
@@ -228,6 +229,32 @@ TEST_P(StoreContract, ATimeIsTurnedIntoAPosition) {
     EXPECT_EQ(Before(times[i]), Position(i));
     EXPECT_EQ(Before(times[i] + std::chrono::microseconds(1)), Position(i + 1));
   }
+}
+
+TEST_P(StoreContract, ATimeWithinACommitIsTurnedIntoAPosition) {
+  RunScribe& one = bench_.StartedRun("run-1");
+  RunScribe& two = bench_.StartedRun("run-2");
+  bench_.AdvanceClock(std::chrono::seconds(1));
+  bench_.Write(two, kStepStarted, "a");
+  bench_.AdvanceClock(std::chrono::seconds(1));
+  bench_.Write(one, kStepStarted, "a");
+  const Timestamp later = bench_.now();
+  ASSERT_TRUE(bench_.Commit({&two, &one}));
+  EXPECT_EQ(Before(later - std::chrono::seconds(1)), Position(2));
+  EXPECT_EQ(Before(later), Position(3));
+  EXPECT_EQ(Before(later + std::chrono::seconds(1)), Position(4));
+}
+
+TEST_P(StoreContract, ATokenGoesFromOneRunToAnotherInOneCommit) {
+  RunScribe& older = bench_.StartedRun("run-1");
+  RunScribe& newer = bench_.StartedRun("run-2");
+  ASSERT_TRUE(bench_.Append(newer, kHookCreated, "h", {.token = "t"}));
+  bench_.Write(newer, kHookDisposed, "h");
+  bench_.Write(older, kHookCreated, "h", {.token = "t"});
+  ASSERT_TRUE(bench_.Commit({&newer, &older}));
+  const auto holder = bench_.Read()->FindHook("acme", "t");
+  ASSERT_TRUE(holder && *holder);
+  EXPECT_EQ((*holder)->run_id, older.run_id());
 }
 
 TEST_P(StoreContract, CountsFollowTheRuns) {
