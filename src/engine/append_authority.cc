@@ -165,7 +165,8 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
   if (run.state().status == RunStatus::kAbsent) {
     shard.Drop(run.run_id());
   } else {
-    shard.Account(*shard.by_id.at(run.run_id()));
+    EVERSTEP_ASSERT(&shard.slots.front().run == &run);  // the last used
+    shard.Account(shard.slots.front());
     MakeRoom(shard, &run);
   }
   return true;

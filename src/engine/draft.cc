@@ -78,11 +78,17 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
   if (expands) expanded = Expand(order);
   if (!expanded) return {std::move(expanded).error(), nullptr, std::nullopt};
   const std::vector<EventWrite>& writes = expands ? *expanded : order.events;
+  if (empty()) {
+    // An event is large to move. Most drafts have one order.
+    unit_->change.events.reserve(writes.size());
+    unit_->change.keys.reserve(writes.size());
+  }
   Savepoint savepoint{run_.state(),
                       unit_->change.events.size(),
                       unit_->change.tokens.size(),
                       unit_->change.alarms.size(),
                       {}};
+  savepoint.entities.reserve(writes.size());
   undo_ = &savepoint.entities;
   std::optional<Answer> first;
   bool all_duplicates = true;
@@ -206,20 +212,20 @@ Status Draft::AdoptScope(const EventWrite& write, const RunScope& defaults) {
 Status Draft::CheckScope(const EventWrite& write) const {
   const RunScope& ours = run_.state().scope;
   const RunScope& theirs = write.scope;
-  Error error{
-      ErrorCode::kRunScopeMismatch, "run " + run_.run_id().value() + " belongs elsewhere", {}};
-  const auto compare = [&error](const char* pointer, const std::string& own,
-                                const std::string& given) {
+  std::vector<Fault> faults;
+  const auto compare = [&faults](const char* pointer, const std::string& own,
+                                 const std::string& given) {
     if (given.empty() || given == own) return;
-    error.faults.push_back({pointer, "is \"" + given + "\", the run has \"" + own + "\""});
+    faults.push_back({pointer, "is \"" + given + "\", the run has \"" + own + "\""});
   };
   compare("/tenantId", ours.tenant_id, theirs.tenant_id);
   compare("/projectId", ours.project_id, theirs.project_id);
   compare("/environmentId", ours.environment_id, theirs.environment_id);
   compare("/planId", ours.plan_id, theirs.plan_id);
   compare("/planVersion", ours.plan_version, theirs.plan_version);
-  if (error.faults.empty()) return Ok();
-  return error;
+  if (faults.empty()) return Ok();
+  return Error{ErrorCode::kRunScopeMismatch, "run " + run_.run_id().value() + " belongs elsewhere",
+               std::move(faults)};
 }
 
 Status Draft::CheckPresentedKey(const EventWrite& write, const Event& event,
