@@ -2,7 +2,8 @@
 # libraries do, so that a program can be built without them.
 
 find_package(Threads REQUIRED)
-find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto SSL)
+find_package(ZLIB REQUIRED)
 find_package(simdjson 3 REQUIRED CONFIG)
 # RocksDB's own package file asks for the -dev packages of libraries that the shared library already
 # carries; pkg-config names just the library.
@@ -22,7 +23,7 @@ set(everstep_event_needs simdjson::simdjson)
 set(everstep_store_needs PkgConfig::rocksdb)
 set(everstep_engine_needs simdjson::simdjson Threads::Threads)
 set(everstep_flow_needs simdjson::simdjson PkgConfig::yaml)
-set(everstep_net_needs PkgConfig::curl Threads::Threads)
+set(everstep_net_needs PkgConfig::curl OpenSSL::SSL ZLIB::ZLIB Threads::Threads)
 set(everstep_run_needs simdjson::simdjson Threads::Threads)
 set(everstep_work_needs simdjson::simdjson PkgConfig::sqlite3 OpenSSL::Crypto Threads::Threads)
 set(everstep_serve_needs simdjson::simdjson OpenSSL::Crypto Threads::Threads)

@@ -21,8 +21,9 @@ foreach(fuzzer IN LISTS fuzzers)
     OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   target_compile_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
-  # Parsers and codecs stand in the store and below it; the engine need not be built.
+  # Parsers and codecs stand in these and below them; the engine need not be built.
   target_include_directories(fuzz-${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(fuzz-${name} PRIVATE everstep_store everstep_flow everstep_options)
+  target_link_libraries(fuzz-${name} PRIVATE everstep_store everstep_flow everstep_net
+    everstep_options)
   add_dependencies(fuzzers fuzz-${name})
 endforeach()

@@ -44,6 +44,7 @@ endif()
 add_executable(everstep-tests ${tests})
 target_link_libraries(everstep-tests PRIVATE
   everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb OpenSSL::Crypto
+  OpenSSL::SSL ZLIB::ZLIB
   GTest::gmock GTest::gtest_main rapidcheck)
 target_compile_definitions(everstep-tests PRIVATE
   EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")

@@ -1,6 +1,7 @@
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(OpenSSL)
+find_dependency(ZLIB)
 find_dependency(simdjson)
 find_dependency(PkgConfig)
 pkg_check_modules(rocksdb REQUIRED IMPORTED_TARGET GLOBAL rocksdb)

@@ -16,11 +16,11 @@ namespace everstep {
 
 // A request as it came, whole.
 struct ServerRequest {
-  std::string method;  // GET …
-  std::string path;    // as sent, still percent-encoded; begins with "/"
-  std::string query;   // behind the "?", as sent; may be empty
-  HttpHeaders headers;  // names in lower case
-  std::string body;     // decoded: neither chunked nor compressed
+  std::string method;        // GET …
+  std::string path;          // as sent, still percent-encoded; begins with "/"
+  std::string query;         // behind the "?", as sent; may be empty
+  HttpHeaders headers;       // names in lower case
+  std::string body;          // decoded: neither chunked nor compressed
   std::string peer_address;  // "127.0.0.1", "::1"
   bool secure = false;       // came over TLS
 
@@ -70,6 +70,8 @@ class HttpCall {
   ServerRequest request_;
   std::shared_ptr<Connection> connection_;  // null: answered
   std::uint64_t number_ = 0;                // of the request on its connection
+  bool head_only_ = false;
+  bool accepts_gzip_ = false;
 };
 
 // What answers requests. Called on io threads, several at once: must not block.
@@ -88,18 +90,19 @@ struct HttpServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:7233"};  // "host:port", "[::1]:0"
   std::uint32_t io_threads = 1;
   // TLS 1.3 only; both or none (PEM files).
-  std::string certificate_file;
-  std::string key_file;
+  std::string certificate_file{};
+  std::string key_file{};
 
   std::size_t head_bytes_max = 32 << 10;  // request line and headers: 431
   std::size_t headers_max = 100;
-  std::size_t target_bytes_max = 8 << 10;    // 414
-  std::size_t connections_max = 12'000;      // one more is answered with 503 and closed
-  std::size_t in_flight_max = 4'096;         // requests not yet answered; then sockets are not read
-  std::size_t stream_bytes_max = 1 << 20;    // queued for one slow reader; then it is cut off
-  std::size_t memory_bytes_max = 256 << 20;  // bodies and answers under way, of all connections: 503
-  std::chrono::milliseconds head_timeout{10'000};   // from the first byte of a head to its last: 408
-  std::chrono::milliseconds body_timeout{30'000};   // without a byte of the body: 408
+  std::size_t target_bytes_max = 8 << 10;  // 414
+  std::size_t connections_max = 12'000;    // one more is answered with 503 and closed
+  std::size_t in_flight_max = 4'096;       // requests not yet answered; then sockets are not read
+  std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader; then it is cut off
+  std::size_t memory_bytes_max = 256
+                                 << 20;  // bodies and answers under way, of all connections: 503
+  std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408
+  std::chrono::milliseconds body_timeout{30'000};  // without a byte of the body: 408
   std::chrono::milliseconds idle_timeout{120'000};  // between requests
   std::chrono::milliseconds write_timeout{30'000};  // without the client taking a byte
   std::size_t gzip_bytes_min = 1'024;               // smaller answers are not compressed
@@ -120,9 +123,9 @@ struct HttpServerMetrics {
   std::uint64_t buffered_bytes = 0;
 };
 
-// An HTTP/1.1 server: keep-alive, pipelining (answers in order), chunked bodies, gzip both ways, TLS
-// 1.3. Strict: what is ambiguous is refused and the connection closed. Nothing on its threads waits
-// for anything but sockets.
+// An HTTP/1.1 server: keep-alive, pipelining (answers in order), chunked bodies, gzip both ways,
+// TLS 1.3. Strict: what is ambiguous is refused and the connection closed. Nothing on its threads
+// waits for anything but sockets.
 class HttpServer {
  public:
   // Listens; kInvalidArgument, kStoreIo (an address that cannot be had).

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "everstep/result.h"
+#include "net/event_target.h"
+#include "net/unique_fd.h"
+
+namespace everstep {
+
+// Listens at "host:port" or "[v6 address]:port"; port 0: any. `address` becomes where it listens,
+// in the same form. kInvalidArgument, kStoreIo.
+Result<UniqueFd> ListenAt(const std::string& where, std::string& address);
+
+// Takes new connections from a listening socket. One thread.
+class Acceptor final : public EventTarget {
+ public:
+  // With the socket, which does not block, and the address of the other side.
+  using Accepted = std::function<void(UniqueFd socket, std::string peer_address)>;
+
+  Acceptor(UniqueFd listener, Accepted accepted);
+
+  void OnEvents(std::uint32_t events) override;
+
+ private:
+  void DropOne();
+
+  const UniqueFd listener_;
+  const Accepted accepted_;
+  UniqueFd spare_;  // given up for a moment when the process has no descriptor left
+};
+
+}  // namespace everstep

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "net/http_parser.h"
+
+namespace everstep {
+
+// Decodes a chunked body piece by piece. Extensions and trailers are checked, bounded and dropped.
+class ChunkedBody {
+ public:
+  enum class Outcome : std::uint8_t { kMore, kDone, kRefused };
+
+  // Consumes the front of `input` and appends what it carries to `body`. kMore: all was consumed.
+  // kDone: what is left belongs to the next request. kRefused: refusal() says why.
+  Outcome Read(std::string_view& input, std::size_t body_bytes_max, std::string& body);
+  void Reset() { *this = ChunkedBody(); }
+  const Refusal& refusal() const { return refusal_; }
+
+ private:
+  enum class Place : std::uint8_t {
+    kSize,
+    kExtension,
+    kSizeEnd,
+    kContent,
+    kContentCr,
+    kContentLf,
+    kLine,     // the start of a trailer, or of the empty line
+    kName,     // of a trailer
+    kValue,    // of a trailer
+    kLineEnd,  // of a trailer
+    kEnd,
+    kDone,
+    kRefused,
+  };
+
+  void Step(char c);
+  void StepSize(char c);
+  void StepTrailer(char c);
+  // Goes on behind a character that must be `wanted`.
+  void Expect(char c, char wanted, Place next);
+  void Refuse(int status, std::string_view code, std::string_view detail);
+
+  Place place_ = Place::kSize;
+  std::uint8_t digits_ = 0;
+  std::uint64_t left_ = 0;  // of the chunk
+  std::size_t extension_bytes_ = 0;
+  std::size_t trailer_bytes_ = 0;
+  Refusal refusal_;
+};
+
+}  // namespace everstep

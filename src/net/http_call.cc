@@ -1,0 +1,102 @@
+#include <utility>
+
+#include "base/assert.h"
+#include "net/content_coding.h"
+#include "net/http_server.h"
+#include "net/response_head.h"
+#include "net/server_connection.h"
+
+namespace everstep {
+namespace {
+
+// What the writer of a stream holds.
+class StreamWriter final : public ReplyStream {
+ public:
+  StreamWriter(std::shared_ptr<HttpCall::Connection> connection,
+               std::shared_ptr<ServerStream> stream)
+      : connection_(std::move(connection)), stream_(std::move(stream)) {}
+  ~StreamWriter() override {
+    bool wake = false;
+    stream_->Abandon(wake);
+    Tell(wake);
+  }
+  StreamWriter(const StreamWriter&) = delete;
+  StreamWriter& operator=(const StreamWriter&) = delete;
+
+  bool Write(std::string_view piece) override {
+    bool wake = false;
+    const bool taken = stream_->Write(piece, wake);
+    Tell(wake);
+    return taken;
+  }
+  std::size_t queued() const override { return stream_->queued(); }
+  void OnChange(std::function<void()> changed) override {
+    bool wake = false;
+    stream_->OnChange(std::move(changed), wake);
+    Tell(wake);
+  }
+  bool closed() const override { return stream_->closed(); }
+  void End() override {
+    bool wake = false;
+    stream_->End(wake);
+    Tell(wake);
+  }
+
+ private:
+  void Tell(bool wake) {
+    if (wake) connection_->TellOfStream(stream_);
+  }
+
+  const std::shared_ptr<HttpCall::Connection> connection_;
+  const std::shared_ptr<ServerStream> stream_;
+};
+
+}  // namespace
+
+std::string_view ServerRequest::Header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+HttpCall::HttpCall(ServerRequest request, std::shared_ptr<Connection> connection,
+                   std::uint64_t number)
+    : request_(std::move(request)),
+      connection_(std::move(connection)),
+      number_(number),
+      head_only_(request_.method == "HEAD"),
+      accepts_gzip_(AcceptsGzip(request_.Header("accept-encoding"))) {}
+
+HttpCall::HttpCall(HttpCall&&) noexcept = default;
+
+HttpCall& HttpCall::operator=(HttpCall&& other) noexcept {
+  std::swap(request_, other.request_);
+  std::swap(connection_, other.connection_);
+  std::swap(number_, other.number_);
+  std::swap(head_only_, other.head_only_);
+  std::swap(accepts_gzip_, other.accepts_gzip_);
+  return *this;
+}
+
+HttpCall::~HttpCall() {
+  if (connection_ == nullptr) return;
+  Reply(ProblemResponse({500, "INTERNAL_ERROR", "the request was not answered"}));
+}
+
+void HttpCall::Reply(ServerResponse response) {
+  EVERSTEP_ASSERT(connection_ != nullptr);
+  const std::shared_ptr<Connection> connection = std::move(connection_);
+  CompressResponse(response, accepts_gzip_, connection->gzip_bytes_min());
+  connection->Answer(number_, {std::move(response), nullptr, head_only_});
+}
+
+std::shared_ptr<ReplyStream> HttpCall::Stream(ServerResponse head) {
+  EVERSTEP_ASSERT(connection_ != nullptr);
+  const std::shared_ptr<Connection> connection = std::move(connection_);
+  auto stream = std::make_shared<ServerStream>(connection->stream_bytes_max());
+  connection->Answer(number_, {std::move(head), stream, head_only_});
+  return std::make_shared<StreamWriter>(connection, std::move(stream));
+}
+
+}  // namespace everstep

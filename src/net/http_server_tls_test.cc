@@ -1,0 +1,186 @@
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/assert.h"
+#include "net/http_server.h"
+#include "testing/server_fixture.h"
+#include "testing/temporary_directory.h"
+
+namespace everstep {
+namespace {
+
+// A certificate that signs itself, and its key, as two PEM files.
+void WriteCertificate(const std::filesystem::path& directory, const std::string& name) {
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), X509_free);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3'600);
+  X509_set_pubkey(certificate.get(), key.get());
+  X509_NAME* subject = X509_get_subject_name(certificate.get());
+  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+  X509_set_issuer_name(certificate.get(), subject);
+  EVERSTEP_ASSERT(X509_sign(certificate.get(), key.get(), EVP_sha256()) > 0);
+  BIO* out = BIO_new_file((directory / "server.crt").c_str(), "w");
+  PEM_write_bio_X509(out, certificate.get());
+  BIO_free(out);
+  out = BIO_new_file((directory / "server.key").c_str(), "w");
+  PEM_write_bio_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  BIO_free(out);
+}
+
+// A TLS client that trusts anyone.
+class TlsClient {
+ public:
+  explicit TlsClient(SocketClient client, int version_max = TLS1_3_VERSION)
+      : client_(std::move(client)),
+        context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
+        ssl_((SSL_CTX_set_max_proto_version(context_.get(), version_max), SSL_new(context_.get())),
+             SSL_free) {
+    const unsigned char protocols[] = "\x02h2\x08http/1.1";
+    SSL_set_alpn_protos(ssl_.get(), protocols, sizeof(protocols) - 1);
+    SSL_set_fd(ssl_.get(), client_.fd());
+    connected_ = SSL_connect(ssl_.get()) == 1;
+  }
+
+  bool connected() const { return connected_; }
+  std::string protocol() const {
+    const unsigned char* name = nullptr;
+    unsigned int size = 0;
+    SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+    return {reinterpret_cast<const char*>(name), size};
+  }
+  std::string version() const { return SSL_get_version(ssl_.get()); }
+  std::string name() const {
+    std::array<char, 100> text{};
+    const std::unique_ptr<X509, decltype(&X509_free)> peer(SSL_get1_peer_certificate(ssl_.get()),
+                                                           X509_free);
+    X509_NAME_get_text_by_NID(X509_get_subject_name(peer.get()), NID_commonName, text.data(),
+                              text.size());
+    return text.data();
+  }
+  void Send(const std::string& text) {
+    EXPECT_EQ(SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())),
+              static_cast<int>(text.size()));
+  }
+  // Reads until `end` stands at the end of what came, or no more comes.
+  std::string ReadUntil(std::string_view end) {
+    std::string text;
+    std::vector<char> piece(16 << 10);
+    while (!text.ends_with(end) || end.empty()) {
+      const int got = SSL_read(ssl_.get(), piece.data(), static_cast<int>(piece.size()));
+      if (got <= 0) break;
+      text.append(piece.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+
+ private:
+  SocketClient client_;
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+  bool connected_ = false;
+};
+
+class HttpServerTlsThreaded : public ServerTest {
+ protected:
+  void ServeSecurely(TestHandler& handler, HttpServerOptions options = {}) {
+    WriteCertificate(directory_.path(), "first");
+    options.certificate_file = directory_ / "server.crt";
+    options.key_file = directory_ / "server.key";
+    Serve(handler, std::move(options));
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(HttpServerTlsThreaded, SpeaksTls13AndHttp11) {
+  TestHandler handler([](HttpCall call) {
+    EXPECT_TRUE(call.request().secure);
+    Echo(std::move(call));
+  });
+  handler.body_bytes_max = 4 << 20;
+  ServeSecurely(handler);
+  TlsClient client(Connect());
+  ASSERT_TRUE(client.connected());
+  EXPECT_EQ(client.version(), "TLSv1.3");
+  EXPECT_EQ(client.protocol(), "http/1.1");
+  for (int i = 0; i < 3; ++i) {
+    client.Send(PostText("/", "body."));
+    EXPECT_TRUE(client.ReadUntil("body.").starts_with("HTTP/1.1 200 OK"));
+  }
+  client.Send(PostText("/large", std::string(3 << 20, 'x') + "end"));
+  EXPECT_GT(client.ReadUntil("xend").size(), 3u << 20);
+  client.Send(GetText("/", "Connection: close\r\n"));
+  EXPECT_NE(client.ReadUntil("").find("Connection: close"), std::string::npos);
+}
+
+TEST_F(HttpServerTlsThreaded, RefusesOlderVersionsAndPlainText) {
+  TestHandler handler(Echo);
+  ServeSecurely(handler);
+  EXPECT_FALSE(TlsClient(Connect(), TLS1_2_VERSION).connected());
+  SocketClient plain = Connect();
+  plain.Send(GetText("/"));
+  EXPECT_EQ(plain.ReadAnswer().status, 0);
+  EXPECT_TRUE(TlsClient(Connect()).connected());
+}
+
+TEST_F(HttpServerTlsThreaded, AHandshakeThatStallsIsTimedOut) {
+  TestHandler handler(Echo);
+  ServeSecurely(handler, {.head_timeout = std::chrono::milliseconds(50)});
+  SocketClient client = Connect();
+  EXPECT_TRUE(client.AtEnd());
+  EXPECT_EQ(server_->Metrics().timeouts, 1u);
+}
+
+TEST_F(HttpServerTlsThreaded, StreamsAndLateAnswersGoThroughIt) {
+  TestHandler handler;
+  ServeSecurely(handler);
+  TlsClient client(Connect());
+  client.Send(GetText("/1") + GetText("/2"));
+  auto calls = handler.WaitForCalls(2);
+  const auto stream = calls[1].Stream(TextResponse(""));
+  stream->Write("piece");
+  calls[0].Reply(TextResponse("late"));
+  stream->End();
+  const std::string text = client.ReadUntil("0\r\n\r\n");
+  EXPECT_LT(text.find("late"), text.find("5\r\npiece\r\n"));
+}
+
+TEST_F(HttpServerTlsThreaded, ReadsTheCertificateAgain) {
+  TestHandler handler(Echo);
+  ServeSecurely(handler);
+  TlsClient before(Connect());
+  EXPECT_EQ(before.name(), "first");
+  WriteCertificate(directory_.path(), "second");
+  ASSERT_TRUE(server_->ReloadCertificate());
+  EXPECT_EQ(TlsClient(Connect()).name(), "second");
+  std::ofstream(directory_ / "server.key") << "rubbish";
+  const Status failed = server_->ReloadCertificate();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(TlsClient(Connect()).name(), "second");
+  before.Send(GetText("/old"));
+  EXPECT_TRUE(before.ReadUntil("GET /old ").starts_with("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTlsThreaded, WithoutBothFilesItDoesNotStart) {
+  TestHandler handler(Echo);
+  HttpServerOptions options;
+  options.listen = {"127.0.0.1:0"};
+  options.certificate_file = "/nowhere/server.crt";
+  EXPECT_FALSE(HttpServer::Start(options, handler));
+  options.key_file = "/nowhere/server.key";
+  EXPECT_FALSE(HttpServer::Start(options, handler));
+  Serve(handler);
+  EXPECT_FALSE(server_->ReloadCertificate());
+}
+
+}  // namespace
+}  // namespace everstep

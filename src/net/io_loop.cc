@@ -1,0 +1,290 @@
+#include "net/io_loop.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "net/response_head.h"
+
+namespace everstep {
+namespace {
+
+// How long a client may take to see that its connection was closed.
+constexpr std::chrono::milliseconds kLingerTime{2'000};
+// Connections over the limit that are told so at the same time; others are just closed.
+constexpr std::size_t kRefusedOpenMax = 256;
+
+std::array<std::chrono::milliseconds, kDeadlineKinds> LengthsOf(const HttpServerOptions& options) {
+  std::array<std::chrono::milliseconds, kDeadlineKinds> lengths{};
+  const auto set = [&](Deadline kind, std::chrono::milliseconds length) {
+    lengths[static_cast<std::size_t>(kind)] = length;
+  };
+  set(Deadline::kHead, options.head_timeout);
+  set(Deadline::kBody, options.body_timeout);
+  set(Deadline::kIdle, options.idle_timeout);
+  set(Deadline::kWrite, options.write_timeout);
+  set(Deadline::kLinger, kLingerTime);
+  return lengths;
+}
+
+void Add(int epoll, int fd, std::uint32_t events, EventTarget* target) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = target;
+  EVERSTEP_ASSERT(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+}
+
+}  // namespace
+
+IoLoop::IoLoop(std::shared_ptr<ServerState> state, std::shared_ptr<LoopInbox> inbox)
+    : state_(std::move(state)),
+      inbox_(std::move(inbox)),
+      deadlines_(LengthsOf(state_->options)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      read_buffer_(kReadBytes) {
+  EVERSTEP_ASSERT(epoll_);
+  Add(epoll_.get(), inbox_->wake_fd(), EPOLLIN | EPOLLET, nullptr);
+}
+
+void IoLoop::Listen(std::vector<UniqueFd> listeners) {
+  for (UniqueFd& listener : listeners) {
+    const int fd = listener.get();
+    acceptors_.push_back(std::make_unique<Acceptor>(
+        std::move(listener), [this](UniqueFd socket, std::string peer_address) {
+          Deal(std::move(socket), std::move(peer_address));
+        }));
+    Add(epoll_.get(), fd, EPOLLIN, acceptors_.back().get());
+  }
+}
+
+void IoLoop::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void IoLoop::Run() {
+  // A peer that closes must not end the process, and signals are for other threads.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  inbox_->BindToThread();
+  RefreshClocks();
+  while (!state_->stopping.load()) Round();
+  CloseAll();
+}
+
+void IoLoop::Round() {
+  std::array<epoll_event, kEventsMax> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, WaitMilliseconds());
+  RefreshClocks();
+  inbox_->Take(posts_);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    // Null stands for the inbox, which is looked into in every round.
+    if (event.data.ptr != nullptr)
+      static_cast<EventTarget*>(event.data.ptr)->OnEvents(event.events);
+  }
+  TakePosts();
+  ResumeConnections();
+  if (state_->draining.load() && !draining_) BeginDrain();
+  state_->handler.RoundEnded();
+  ExpireDeadlines();
+  FlushDirty();
+  ResumePaused();
+  ReportDrained();
+  // One that was marked after it had its turn is looked at once more.
+  std::erase_if(closed_, [](const auto& connection) { return !connection->dirty; });
+}
+
+int IoLoop::WaitMilliseconds() {
+  if (!resumed_.empty() || !dirty_.empty()) return 0;
+  if (!inbox_->BeginWait()) return 0;
+  const auto next = deadlines_.Next();
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - SteadyNow()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+void IoLoop::RefreshClocks() {
+  now_ = SteadyNow();
+  const Timestamp time = SystemClock().Now();
+  const auto second = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
+  if (second == date_second_) return;
+  date_second_ = second;
+  date_line_ = DateLine(time);
+}
+
+void IoLoop::TakePosts() {
+  for (LoopPost& post : posts_) {
+    switch (post.kind) {
+      case LoopPost::Kind::kAnswer:
+        post.connection->Deliver(post.number, std::move(post.answer));
+        break;
+      case LoopPost::Kind::kStreamNews:
+        post.connection->HearOfStream(*post.answer.stream);
+        break;
+      case LoopPost::Kind::kSocket:
+        Adopt(std::move(post.socket), post.peer_address, false);
+        break;
+    }
+  }
+  posts_.clear();
+}
+
+void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
+  if (state_->connections.load() >= state_->options.connections_max) {
+    LoopCounters::Add(counters_.refused);
+    // A secure one would have to be agreed on first, which is just what there is no room for.
+    if (state_->tls == nullptr && refused_open_ < kRefusedOpenMax) {
+      Adopt(std::move(socket), peer_address, true);
+    }
+    return;
+  }
+  state_->connections.fetch_add(1);
+  LoopCounters::Add(counters_.connections);
+  LoopInbox& chosen = *state_->inboxes[next_loop_++ % state_->inboxes.size()];
+  if (&chosen == inbox_.get()) return Adopt(std::move(socket), peer_address, false);
+  chosen.Post({.kind = LoopPost::Kind::kSocket,
+               .connection = nullptr,
+               .number = 0,
+               .answer = {},
+               .socket = std::move(socket),
+               .peer_address = std::move(peer_address)});
+}
+
+void IoLoop::Adopt(UniqueFd socket, const std::string& peer_address, bool refused) {
+  const int fd = socket.get();
+  auto connection = std::make_shared<Connection>(*this, std::move(socket), peer_address);
+  connection->index = connections_.size();
+  connection->counted = !refused;
+  Add(epoll_.get(), fd, EPOLLIN, connection.get());
+  connections_.push_back(connection);
+  MarkDirty(*connection);
+  if (refused) {
+    ++refused_open_;
+    connection->Refuse({503, "TOO_MANY_CONNECTIONS", "the server has no room for a connection"});
+  } else if (draining_) {
+    connection->BeginDrain();
+  }
+}
+
+void IoLoop::MarkDirty(Connection& connection) {
+  if (!std::exchange(connection.dirty, true)) dirty_.push_back(&connection);
+}
+
+void IoLoop::Watch(Connection& connection, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = static_cast<EventTarget*>(&connection);
+  EVERSTEP_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), &event) == 0);
+}
+
+void IoLoop::SetDeadline(Connection& connection, Deadline kind) {
+  deadlines_.Set(connection, kind, now_);
+}
+
+// Pausing and releasing look at each other's number after writing their own, so that one of the two
+// sees that there is room again.
+bool IoLoop::MayTakeRequest(Connection& connection) {
+  if (state_->in_flight.load() < state_->options.in_flight_max) return true;
+  if (std::exchange(connection.paused, true)) return false;
+  if (paused_.empty()) state_->pausing_loops.fetch_add(1);
+  paused_.push_back(connection.shared_from_this());
+  return false;
+}
+
+void IoLoop::EndRequest() {
+  state_->in_flight.fetch_sub(1);
+  requests_ended_ = true;
+}
+
+void IoLoop::ResumePaused() {
+  if (std::exchange(requests_ended_, false) && state_->pausing_loops.load() > 0) {
+    for (const auto& inbox : state_->inboxes) {
+      if (inbox != inbox_) inbox->Wake();
+    }
+  }
+  if (paused_.empty()) return;
+  const std::size_t in_flight = state_->in_flight.load();
+  const std::size_t room =
+      state_->options.in_flight_max - std::min(in_flight, state_->options.in_flight_max);
+  const std::size_t count = std::min(room, paused_.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    paused_[i]->paused = false;
+    resumed_.push_back(std::move(paused_[i]));
+  }
+  paused_.erase(paused_.begin(), paused_.begin() + static_cast<std::ptrdiff_t>(count));
+  if (paused_.empty()) state_->pausing_loops.fetch_sub(1);
+}
+
+void IoLoop::ResumeLater(Connection& connection) {
+  resumed_.push_back(connection.shared_from_this());
+}
+
+void IoLoop::ResumeConnections() {
+  std::vector<std::shared_ptr<Connection>> resumed;
+  resumed.swap(resumed_);
+  for (const auto& connection : resumed) connection->Resume();
+}
+
+void IoLoop::ExpireDeadlines() {
+  Deadline kind = Deadline::kNone;
+  while (DeadlineLink* link = deadlines_.TakeDue(now_, kind)) {
+    static_cast<Connection*>(link)->OnDeadline(kind);
+  }
+}
+
+// What becomes dirty meanwhile is for the next round, which then begins at once: nobody who writes
+// as fast as a client reads holds up the others.
+void IoLoop::FlushDirty() {
+  flushing_.swap(dirty_);
+  for (Connection* connection : flushing_) {
+    connection->dirty = false;
+    connection->Flush();
+  }
+  flushing_.clear();
+}
+
+void IoLoop::Remove(Connection& connection) {
+  deadlines_.Set(connection, Deadline::kNone, now_);
+  if (connection.lingering()) --lingering_;
+  if (connection.counted) {
+    state_->connections.fetch_sub(1);
+  } else {
+    --refused_open_;
+  }
+  const std::size_t index = connection.index;
+  std::swap(connections_[index], connections_.back());
+  connections_[index]->index = index;
+  closed_.push_back(std::move(connections_.back()));
+  connections_.pop_back();
+}
+
+void IoLoop::BeginDrain() {
+  draining_ = true;
+  acceptors_.clear();
+  const auto all = connections_;
+  for (const auto& connection : all) connection->BeginDrain();
+}
+
+void IoLoop::ReportDrained() {
+  if (!draining_ || drained_ || connections_.size() > lingering_) return;
+  drained_ = true;
+  const std::lock_guard lock(state_->mutex);
+  ++state_->drained_loops;
+  state_->changed.notify_all();
+}
+
+void IoLoop::CloseAll() {
+  acceptors_.clear();
+  while (!connections_.empty()) connections_.back()->Close();
+  inbox_->Close();
+  closed_.clear();
+  paused_.clear();
+  resumed_.clear();
+}
+
+}  // namespace everstep

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "net/acceptor.h"
+#include "net/deadlines.h"
+#include "net/event_target.h"
+#include "net/loop_inbox.h"
+#include "net/output_queue.h"
+#include "net/server_connection.h"
+#include "net/server_state.h"
+
+namespace everstep {
+
+// One io thread: waits for sockets, hands requests out, and writes at the end of each round what
+// the round has brought. Its functions are for its own thread and its connections, but for Start
+// and Join.
+class IoLoop {
+ public:
+  using Connection = HttpCall::Connection;
+
+  IoLoop(std::shared_ptr<ServerState> state, std::shared_ptr<LoopInbox> inbox);
+  IoLoop(const IoLoop&) = delete;
+  IoLoop& operator=(const IoLoop&) = delete;
+
+  // This loop takes the new connections of all listeners and deals them out. Before Start.
+  void Listen(std::vector<UniqueFd> listeners);
+  void Start();
+  // The state says "stopping" and the inbox was woken.
+  void Join() { thread_.join(); }
+
+  const std::shared_ptr<ServerState>& state() const { return state_; }
+  const std::shared_ptr<LoopInbox>& inbox() const { return inbox_; }
+  LoopCounters& counters() { return counters_; }
+  const LoopCounters& counters() const { return counters_; }
+  BufferPool& buffers() { return buffers_; }
+  std::span<char> read_buffer() { return read_buffer_; }
+  const std::string& date_line() const { return date_line_; }
+
+  void MarkDirty(Connection& connection);
+  void Watch(Connection& connection, std::uint32_t events);
+  void SetDeadline(Connection& connection, Deadline kind);
+  // False: as many requests as may be are in flight; the connection is resumed when there are
+  // fewer.
+  bool MayTakeRequest(Connection& connection);
+  void EndRequest();
+  void ResumeLater(Connection& connection);
+  void CountLingering() { ++lingering_; }
+  void Remove(Connection& connection);
+
+ private:
+  static constexpr std::size_t kReadBytes = 64 << 10;
+  static constexpr int kEventsMax = 256;
+
+  void Run();
+  void Round();
+  int WaitMilliseconds();
+  void RefreshClocks();
+  void TakePosts();
+  void Deal(UniqueFd socket, std::string peer_address);
+  void Adopt(UniqueFd socket, const std::string& peer_address, bool refused);
+  void ResumeConnections();
+  void ResumePaused();
+  void ExpireDeadlines();
+  void FlushDirty();
+  void BeginDrain();
+  void ReportDrained();
+  void CloseAll();
+
+  const std::shared_ptr<ServerState> state_;
+  const std::shared_ptr<LoopInbox> inbox_;
+  LoopCounters counters_;
+  BufferPool buffers_;
+  Deadlines deadlines_;
+  UniqueFd epoll_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::vector<std::shared_ptr<Connection>> connections_;
+  std::vector<std::shared_ptr<Connection>> closed_;  // in this round: events may still name them
+  std::vector<Connection*> dirty_;
+  std::vector<Connection*> flushing_;
+  std::vector<std::shared_ptr<Connection>> paused_;
+  std::vector<std::shared_ptr<Connection>> resumed_;
+  std::vector<LoopPost> posts_;
+  std::vector<char> read_buffer_;
+  std::chrono::steady_clock::time_point now_;
+  std::chrono::seconds date_second_{-1};
+  std::string date_line_;
+  std::size_t next_loop_ = 0;  // for the next connection
+  std::size_t lingering_ = 0;
+  std::size_t refused_open_ = 0;
+  bool requests_ended_ = false;
+  bool draining_ = false;
+  bool drained_ = false;
+  std::thread thread_;
+};
+
+}  // namespace everstep

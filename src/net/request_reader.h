@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "net/chunked_body.h"
+#include "net/http_parser.h"
+
+namespace everstep {
+
+// Turns the bytes of a connection into requests. Knows no socket.
+class RequestReader {
+ public:
+  enum class Outcome : std::uint8_t { kMore, kRequest, kRefused };
+
+  // `handler` is asked for the largest body of each request.
+  RequestReader(HeadLimits limits, HttpHandler& handler) : head_(limits), handler_(handler) {}
+
+  // Consumes the front of `input`. kMore: what is left (an unfinished head) must be at the front of
+  // the next input. kRequest: TakeRequest gives it. kRefused: nothing may be read any more.
+  Outcome Read(std::string_view& input);
+  // The request that is whole. The next may be read then.
+  ServerRequest TakeRequest();
+  // Who sends: becomes part of the requests.
+  void SetPeer(std::string_view address, bool secure);
+
+  // Of the request that TakeRequest gives next, or that is being read.
+  const HeadFacts& facts() const { return head_.facts(); }
+  const Refusal& refusal() const { return refusal_; }
+  bool in_head() const { return !in_body_ && head_.started(); }
+  bool in_body() const { return in_body_; }
+  // The client waits to be told that it may send the body. True once.
+  bool TakeContinue();
+  std::size_t buffered_bytes() const { return in_body_ ? request_.body.capacity() : 0; }
+
+ private:
+  Outcome ReadHead(std::string_view& input);
+  Outcome ReadBody(std::string_view& input);
+  Outcome Finish();
+  Outcome Refuse(Refusal refusal);
+
+  HeadParser head_;
+  HttpHandler& handler_;
+  ChunkedBody chunks_;
+  ServerRequest request_;
+  Refusal refusal_;
+  std::size_t body_bytes_max_ = 0;
+  bool in_body_ = false;
+  bool continue_due_ = false;
+};
+
+}  // namespace everstep

@@ -1,0 +1,301 @@
+#include "net/server_connection.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/assert.h"
+#include "net/io_loop.h"
+#include "net/response_head.h"
+
+namespace everstep {
+namespace {
+
+using Connection = HttpCall::Connection;
+
+// Requests of one connection that may wait for their answers.
+constexpr std::size_t kPipelineMax = 32;
+// Room for answers that a quiet connection keeps.
+constexpr std::size_t kSlotsKept = 4;
+// Answers that the client has not taken; then its requests are not read.
+constexpr std::size_t kUnsentMax = 256 << 10;
+
+HeadLimits LimitsOf(const HttpServerOptions& options) {
+  return {options.head_bytes_max, options.headers_max, options.target_bytes_max};
+}
+
+void AppendChunk(std::string&& bytes, OutputQueue& out) {
+  std::array<char, 18> size;
+  char* end = std::to_chars(size.data(), size.data() + 16, bytes.size(), 16).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out.Tail().append(size.data(), end);
+  out.Append(std::move(bytes));
+  out.Tail() += "\r\n";
+}
+
+}  // namespace
+
+Connection::Connection(IoLoop& loop, UniqueFd socket, std::string_view peer_address)
+    : loop_(loop),
+      state_(loop.state()),
+      inbox_(loop.inbox()),
+      channel_(std::move(socket)),
+      reader_(LimitsOf(state_->options), state_->handler),
+      out_(loop.buffers()),
+      interest_(EPOLLIN) {
+  if (state_->tls != nullptr) channel_.Secure(state_->tls->NewSession(channel_.fd()));
+  reader_.SetPeer(peer_address, channel_.secure());
+}
+
+void Connection::Answer(std::uint64_t number, ServerAnswer answer) {
+  if (inbox_->OnLoopThread()) return Deliver(number, std::move(answer));
+  const std::shared_ptr<ServerStream> stream = answer.stream;
+  const bool posted = inbox_->Post({.kind = LoopPost::Kind::kAnswer,
+                                    .connection = shared_from_this(),
+                                    .number = number,
+                                    .answer = std::move(answer),
+                                    .socket = {},
+                                    .peer_address = {}});
+  if (!posted && stream != nullptr) stream->Close();
+}
+
+void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
+  if (inbox_->OnLoopThread()) return HearOfStream(*stream);
+  inbox_->Post({.kind = LoopPost::Kind::kStreamNews,
+                .connection = shared_from_this(),
+                .number = 0,
+                .answer = {{}, stream, false},
+                .socket = {},
+                .peer_address = {}});
+}
+
+void Connection::HearOfStream(ServerStream& stream) {
+  if (closed_) stream.Close();
+  stream.TellIfClosed();
+  if (!closed_) loop_.MarkDirty(*this);
+}
+
+void Connection::OnEvents(std::uint32_t events) {
+  if (closed_) return;
+  if ((events & (EPOLLERR | EPOLLHUP)) != 0) return Close();
+  if ((events & EPOLLIN) != 0) Receive();
+  if (!closed_) loop_.MarkDirty(*this);
+}
+
+void Connection::Receive() {
+  const std::span<char> buffer = loop_.read_buffer();
+  std::size_t read = 0;
+  switch (channel_.Read(buffer, read)) {
+    case Channel::Outcome::kWouldBlock:
+      return;
+    case Channel::Outcome::kBroken:
+      return Close();
+    case Channel::Outcome::kEnd:
+      // Who follows a stream and sends no more has gone. Others may still want their answers.
+      if (lingering_ || streaming()) return Close();
+      peer_ended_ = stop_reading_ = true;
+      return;
+    case Channel::Outcome::kOk:
+      break;
+  }
+  LoopCounters::Add(loop_.counters().bytes_received, read);
+  received_ = true;
+  if (!stop_reading_) Process({buffer.data(), read});
+}
+
+void Connection::Process(std::string_view bytes) {
+  if (!unread_.empty()) {
+    unread_ += bytes;
+    bytes = unread_;
+  }
+  while (!bytes.empty() && !stop_reading_ && HasRoom() && loop_.MayTakeRequest(*this)) {
+    const RequestReader::Outcome outcome = reader_.Read(bytes);
+    if (outcome == RequestReader::Outcome::kMore) break;
+    if (outcome == RequestReader::Outcome::kRefused) {
+      LoopCounters::Add(loop_.counters().malformed);
+      Refuse(reader_.refusal());
+      break;
+    }
+    Dispatch(bytes.empty());
+  }
+  if (stop_reading_) bytes = {};
+  KeepUnread(bytes);
+  blocked_ = !stop_reading_ && (!HasRoom() || paused);
+}
+
+// `rest` may be a part of `unread_`.
+void Connection::KeepUnread(std::string_view rest) {
+  if (rest.empty()) {
+    if (unread_.capacity() > std::string().capacity()) unread_ = {};
+  } else if (unread_.empty()) {
+    unread_ = rest;
+  } else {
+    unread_.erase(0, unread_.size() - rest.size());
+  }
+}
+
+bool Connection::HasRoom() const {
+  return slots_.size() < kPipelineMax && (out_.empty() || out_.bytes() < kUnsentMax);
+}
+
+void Connection::Dispatch(bool last) {
+  const HeadFacts facts = reader_.facts();
+  if (!facts.keep_alive || (last && state_->draining.load(std::memory_order_relaxed))) {
+    stop_reading_ = true;
+  }
+  ServerRequest request = reader_.TakeRequest();
+  Slot& slot = slots_.emplace_back();
+  slot.http_1_0 = facts.http_1_0;
+  slot.body_bytes = request.body.size();
+  const std::uint64_t number = first_number_ + slots_.size() - 1;
+  LoopCounters::Add(loop_.counters().requests);
+  state_->in_flight.fetch_add(1);
+  const std::size_t buffered = state_->buffered_bytes.load(std::memory_order_relaxed);
+  if (buffered > state_->options.memory_bytes_max) {
+    Deliver(number, {ProblemResponse({503, "OVERLOADED", "too much is under way"}), nullptr,
+                     request.method == "HEAD"});
+    return;
+  }
+  state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), number));
+}
+
+void Connection::Refuse(const Refusal& refusal) {
+  stop_reading_ = true;
+  Slot& slot = slots_.emplace_back();
+  slot.answer.response = ProblemResponse(refusal);
+  slot.ready = true;
+  Advance();
+  loop_.MarkDirty(*this);
+}
+
+void Connection::Deliver(std::uint64_t number, ServerAnswer answer) {
+  if (closed_) {
+    if (answer.stream != nullptr) answer.stream->Close();
+    return;
+  }
+  Slot& slot = slots_[static_cast<std::size_t>(number - first_number_)];
+  EVERSTEP_ASSERT(!slot.ready);
+  slot.answer = std::move(answer);
+  slot.ready = true;
+  slot.body_bytes = 0;
+  loop_.EndRequest();
+  if (ServerStream* stream = slot.answer.stream.get(); stream != nullptr) {
+    LoopCounters::Add(loop_.counters().streams_begun);
+    if (state_->draining.load(std::memory_order_relaxed)) stream->Finish();
+  }
+  Advance();
+  loop_.MarkDirty(*this);
+}
+
+void Connection::Advance() {
+  while (!slots_.empty() && slots_.front().ready) {
+    Slot& slot = slots_.front();
+    if (slot.answer.stream != nullptr) {
+      if (!WriteStream(slot)) return;
+    } else {
+      WriteAnswer(slot);
+    }
+    PopSlot();
+  }
+}
+
+void Connection::WriteAnswer(Slot& slot) {
+  ServerResponse& response = slot.answer.response;
+  const ResponseFraming framing = {.head_only = slot.answer.head_only,
+                                   .stream = false,
+                                   .http_1_0 = slot.http_1_0,
+                                   .close = stop_reading_ && slots_.size() == 1};
+  AppendResponseHead(response, framing, loop_.date_line(), out_.Tail());
+  if (!framing.head_only && HasBody(response.status)) out_.Append(std::move(response.body));
+}
+
+bool Connection::WriteStream(Slot& slot) {
+  ServerStream& stream = *slot.answer.stream;
+  if (!std::exchange(slot.begun, true)) {
+    const ResponseFraming framing = {.head_only = slot.answer.head_only,
+                                     .stream = true,
+                                     .http_1_0 = slot.http_1_0,
+                                     .close = stop_reading_ && slots_.size() == 1};
+    AppendResponseHead(slot.answer.response, framing, loop_.date_line(), out_.Tail());
+    slot.answer.response = {};
+  }
+  if (slot.answer.head_only) {
+    stream.Close();
+    return true;
+  }
+  ServerStream::Taken taken = stream.Take();
+  if (!taken.bytes.empty()) {
+    if (slot.http_1_0) {
+      out_.Append(std::move(taken.bytes));
+    } else {
+      AppendChunk(std::move(taken.bytes), out_);
+    }
+  }
+  if (!taken.ended) return false;
+  if (!slot.http_1_0) out_.Tail() += "0\r\n\r\n";
+  stream.Close();
+  return true;
+}
+
+void Connection::PopSlot() {
+  if (slots_.front().answer.stream != nullptr) LoopCounters::Add(loop_.counters().streams_gone);
+  slots_.erase(slots_.begin());
+  ++first_number_;
+  if (slots_.empty() && slots_.capacity() > kSlotsKept) slots_ = {};
+}
+
+bool Connection::streaming() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const Slot& slot) { return slot.answer.stream != nullptr; });
+}
+
+void Connection::Resume() {
+  if (closed_) return;
+  Process({});
+  loop_.MarkDirty(*this);
+}
+
+void Connection::OnDeadline(Deadline missed) {
+  if (missed != Deadline::kIdle && missed != Deadline::kLinger) {
+    LoopCounters::Add(loop_.counters().timeouts);
+  }
+  if (!channel_.established() || (missed != Deadline::kHead && missed != Deadline::kBody)) {
+    return Close();
+  }
+  Refuse({408, "REQUEST_TIMEOUT", "the request did not come in time"});
+}
+
+void Connection::BeginDrain() {
+  if (closed_ || lingering_) return;
+  if (!stop_reading_ && !blocked_) Receive();
+  if (closed_) return;
+  if (!reader_.in_head() && !reader_.in_body() && unread_.empty()) stop_reading_ = true;
+  for (const Slot& slot : slots_) {
+    if (slot.answer.stream != nullptr) slot.answer.stream->Finish();
+  }
+  loop_.MarkDirty(*this);
+}
+
+void Connection::Close() {
+  if (std::exchange(closed_, true)) return;
+  std::vector<Slot> slots;
+  slots.swap(slots_);
+  for (const Slot& slot : slots) {
+    if (!slot.ready) loop_.EndRequest();
+    if (slot.answer.stream != nullptr) LoopCounters::Add(loop_.counters().streams_gone);
+  }
+  unread_ = {};
+  out_.Clear();
+  state_->buffered_bytes.fetch_sub(std::exchange(accounted_, 0));
+  loop_.Remove(*this);
+  channel_.Close();
+  for (const Slot& slot : slots) {
+    if (slot.answer.stream != nullptr) slot.answer.stream->Close();
+  }
+}
+
+}  // namespace everstep

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/channel.h"
+#include "net/deadlines.h"
+#include "net/event_target.h"
+#include "net/loop_inbox.h"
+#include "net/output_queue.h"
+#include "net/request_reader.h"
+#include "net/server_state.h"
+
+namespace everstep {
+
+class IoLoop;
+
+// A connection of the server: reads requests, hands them to the handler, and writes the answers in
+// the order of the requests. Belongs to one loop, on whose thread everything happens but what is
+// said to be for any thread. Calls and streams may outlive the loop; then nothing is done.
+class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall::Connection>,
+                                   public EventTarget,
+                                   public DeadlineLink {
+ public:
+  Connection(IoLoop& loop, UniqueFd socket, std::string_view peer_address);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Any thread.
+  void Answer(std::uint64_t number, ServerAnswer answer);
+  void TellOfStream(const std::shared_ptr<ServerStream>& stream);
+  std::size_t gzip_bytes_min() const { return state_->options.gzip_bytes_min; }
+  std::size_t stream_bytes_max() const { return state_->options.stream_bytes_max; }
+
+  // The loop.
+  void OnEvents(std::uint32_t events) override;
+  void Deliver(std::uint64_t number, ServerAnswer answer);
+  void HearOfStream(ServerStream& stream);
+  // Answers with the refusal and closes.
+  void Refuse(const Refusal& refusal);
+  // Goes on with what was read before reading stopped.
+  void Resume();
+  // Writes what there is, and settles what to wait for next. Once per round, if anything happened.
+  void Flush();
+  void OnDeadline(Deadline missed);
+  // Takes what has come, and no more.
+  void BeginDrain();
+  void Close();
+
+  int fd() const { return channel_.fd(); }
+  bool lingering() const { return lingering_; }
+
+  // The loop's notes.
+  std::size_t index = 0;  // among its connections
+  bool dirty = false;     // is to be flushed
+  bool paused = false;    // waits until fewer requests are in flight
+  bool counted = true;    // one of connections_max
+
+ private:
+  // A request that is not answered completely.
+  struct Slot {
+    ServerAnswer answer;
+    std::size_t body_bytes = 0;  // of the request, while it is in flight
+    bool ready = false;
+    bool begun = false;  // the head of its stream was written
+    bool http_1_0 = false;
+  };
+
+  void Receive();
+  void Process(std::string_view bytes);
+  void KeepUnread(std::string_view rest);
+  void Dispatch(bool last);
+  // There is room for another request on this connection.
+  bool HasRoom() const;
+  void Advance();
+  void WriteAnswer(Slot& slot);
+  // False: it goes on.
+  bool WriteStream(Slot& slot);
+  void PopSlot();
+  bool BreakStreams();
+  bool Send();
+  void SettleStream();
+  void SettleReading();
+  void SettleEnd();
+  void SettleInterest();
+  void SettleDeadline();
+  void SettleMemory();
+  bool streaming() const;
+
+  IoLoop& loop_;
+  const std::shared_ptr<ServerState> state_;
+  const std::shared_ptr<LoopInbox> inbox_;
+  Channel channel_;
+  RequestReader reader_;
+  OutputQueue out_;
+  std::string unread_;  // bytes that were received and not yet consumed by the reader
+  std::vector<Slot> slots_;
+  std::uint64_t first_number_ = 0;  // of the first slot
+  std::size_t accounted_ = 0;       // part of state_->buffered_bytes
+  std::uint32_t interest_;
+  bool stop_reading_ = false;  // no further request is taken
+  bool blocked_ = false;       // not read until there is room
+  bool peer_ended_ = false;
+  bool lingering_ = false;  // all is written; waits for the other side to see it
+  bool closed_ = false;
+  bool received_ = false;  // something, in this round
+  bool sent_ = false;
+};
+
+}  // namespace everstep

@@ -1,0 +1,122 @@
+#include <sys/epoll.h>
+
+#include <utility>
+
+#include "net/io_loop.h"
+#include "net/server_connection.h"
+
+namespace everstep {
+
+using Connection = HttpCall::Connection;
+
+void Connection::Flush() {
+  if (closed_) return;
+  if (!BreakStreams()) return Close();
+  Advance();  // what streams have got
+  if (reader_.in_body() && slots_.empty() && reader_.TakeContinue()) {
+    out_.Tail() += "HTTP/1.1 100 Continue\r\n\r\n";
+  }
+  if (!Send()) return Close();
+  SettleStream();
+  if (closed_) return;
+  SettleMemory();
+  SettleReading();
+  SettleEnd();
+  if (closed_) return;
+  SettleInterest();
+  SettleDeadline();
+  received_ = sent_ = false;
+}
+
+// False: the answer cannot be completed.
+bool Connection::BreakStreams() {
+  for (const Slot& slot : slots_) {
+    if (slot.answer.stream == nullptr) continue;
+    const ServerStream::Fate fate = slot.answer.stream->fate();
+    if (fate.cut_off) LoopCounters::Add(loop_.counters().streams_cut_off);
+    if (fate.cut_off || fate.broken) return false;
+  }
+  return true;
+}
+
+bool Connection::Send() {
+  while (!out_.empty()) {
+    std::size_t written = 0;
+    const Channel::Outcome outcome = channel_.Write(out_, written);
+    if (outcome == Channel::Outcome::kWouldBlock) return true;
+    if (outcome != Channel::Outcome::kOk) return false;
+    LoopCounters::Add(loop_.counters().bytes_sent, written);
+    sent_ = true;
+  }
+  return true;
+}
+
+void Connection::SettleStream() {
+  if (slots_.empty() || slots_.front().answer.stream == nullptr) return;
+  // What the callback does may reach this connection.
+  const std::shared_ptr<ServerStream> stream = slots_.front().answer.stream;
+  stream->SetUnsent(out_.bytes());
+}
+
+void Connection::SettleMemory() {
+  std::size_t held = reader_.buffered_bytes() + unread_.size() + out_.bytes();
+  for (const Slot& slot : slots_) held += slot.body_bytes + slot.answer.response.body.size();
+  if (held == accounted_) return;
+  // Unsigned numbers wrap, so that less is added as well as more.
+  const std::size_t change = held - std::exchange(accounted_, held);
+  const std::size_t all = state_->buffered_bytes.fetch_add(change) + change;
+  if (all > state_->options.memory_bytes_max && reader_.in_body() && !stop_reading_) {
+    Refuse({503, "OVERLOADED", "too much is under way"});
+  }
+}
+
+void Connection::SettleReading() {
+  if (stop_reading_ || !blocked_ || paused || !HasRoom()) return;
+  blocked_ = false;
+  loop_.ResumeLater(*this);
+}
+
+void Connection::SettleEnd() {
+  if (lingering_ || !stop_reading_ || !slots_.empty() || !out_.empty()) return;
+  if (peer_ended_) return Close();
+  // Closing at once would reset the connection when the client has sent more, and take the answer
+  // away from it.
+  channel_.EndWriting();
+  lingering_ = true;
+  loop_.CountLingering();
+}
+
+void Connection::SettleInterest() {
+  std::uint32_t wanted = 0;
+  if (!peer_ended_ && (lingering_ || streaming() || (!stop_reading_ && !blocked_))) {
+    wanted |= EPOLLIN;
+  }
+  if (!out_.empty()) wanted |= EPOLLOUT;
+  if (wanted == interest_) return;
+  interest_ = wanted;
+  loop_.Watch(*this, wanted);
+}
+
+void Connection::SettleDeadline() {
+  Deadline wanted = Deadline::kIdle;
+  bool anew = received_ || sent_;
+  if (lingering_) {
+    wanted = Deadline::kLinger;
+    anew = false;
+  } else if (!out_.empty()) {
+    wanted = Deadline::kWrite;
+    anew = sent_;
+  } else if (!slots_.empty()) {
+    wanted = Deadline::kNone;
+    anew = false;
+  } else if (reader_.in_body()) {
+    wanted = Deadline::kBody;
+    anew = received_;
+  } else if (reader_.in_head() || !channel_.established()) {
+    wanted = Deadline::kHead;
+    anew = false;
+  }
+  if (wanted != kind || anew) loop_.SetDeadline(*this, wanted);
+}
+
+}  // namespace everstep

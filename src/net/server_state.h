@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "net/http_server.h"
+#include "net/loop_inbox.h"
+#include "net/tls_context.h"
+
+namespace everstep {
+
+// Written by one loop, read by anyone.
+struct LoopCounters {
+  using Counter = std::atomic<std::uint64_t>;
+  // No other thread writes: no locked instruction is needed.
+  static void Add(Counter& counter, std::uint64_t more = 1) {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+
+  Counter connections = 0;
+  Counter refused = 0;
+  Counter requests = 0;
+  Counter malformed = 0;
+  Counter streams_begun = 0;
+  Counter streams_gone = 0;
+  Counter streams_cut_off = 0;
+  Counter timeouts = 0;
+  Counter bytes_received = 0;
+  Counter bytes_sent = 0;
+};
+
+// What the loops of a server have in common.
+struct ServerState {
+  ServerState(HttpServerOptions server_options, HttpHandler& server_handler)
+      : options(std::move(server_options)), handler(server_handler) {}
+
+  const HttpServerOptions options;
+  HttpHandler& handler;
+  std::unique_ptr<TlsContext> tls;  // null: plain
+  std::vector<std::shared_ptr<LoopInbox>> inboxes;
+
+  std::atomic<std::size_t> connections = 0;
+  std::atomic<std::size_t> in_flight = 0;
+  std::atomic<std::size_t> buffered_bytes = 0;
+  std::atomic<std::size_t> pausing_loops = 0;  // have connections that wait for `in_flight`
+  std::atomic<bool> draining = false;
+  std::atomic<bool> stopping = false;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t drained_loops = 0;  // under `mutex`
+};
+
+}  // namespace everstep
