@@ -13,7 +13,9 @@
 namespace everstep::cli {
 namespace {
 
-constexpr OptionSpec kOptions[] = {kOutputOption};
+constexpr OptionSpec kOptions[] = {{"workers", OptionKind::kSwitch, "",
+                                    "accept kinds that are no tools: workers of a server do them"},
+                                   kOutputOption};
 
 // A plan file and what was found in it.
 struct Finding {
@@ -23,7 +25,7 @@ struct Finding {
   std::vector<PlanWarning> warnings;
 };
 
-Finding Check(const std::string& file) {
+Finding Check(const std::string& file, const PlanAudience& audience) {
   Finding finding;
   finding.file = file;
   const auto text = ReadWholeFile(file);
@@ -31,7 +33,7 @@ Finding Check(const std::string& file) {
     finding.error = text.error();
     return finding;
   }
-  auto plan = ReadPlan(*text, EveryTool(), &finding.warnings);
+  auto plan = ReadPlan(*text, audience, &finding.warnings);
   if (plan) {
     finding.plan = *std::move(plan);
   } else {
@@ -144,10 +146,12 @@ std::string JsonOf(const std::vector<Finding>& findings) {
 
 ExitCode Run(const Arguments& arguments, Output& out) {
   const OutputForm form = FormOf(arguments);
+  PlanAudience audience = EveryTool();
+  audience.other_kinds = arguments.Has("workers");
   std::vector<Finding> findings;
   ExitCode code = ExitCode::kOk;
   for (const std::string& file : arguments.operands()) {
-    Finding finding = Check(file);
+    Finding finding = Check(file, audience);
     if (finding.plan == nullptr) code = Worse(code, ExitCodeOf(finding.error.code));
     if (form == OutputForm::kTable) {
       out.Write(TextOf(finding, out.look()));

@@ -147,8 +147,13 @@ struct PlanWarning {
 struct PlanAudience {
   std::vector<std::string> kinds;         // tools; empty: not checked
   std::vector<std::string> capabilities;  // beyond the built-in ones
+  bool other_kinds = false;               // also kinds that no tool of Everstep has
 };
 
+// Whether Everstep has such a tool, switched on or not.
+bool IsBuiltInTool(std::string_view kind);
+// Whether a kind of work that is done elsewhere may be called so.
+bool IsToolName(std::string_view kind);
 // All tools that Everstep has, whether or not an engine has them switched on.
 PlanAudience EveryTool();
 

@@ -46,6 +46,12 @@ bool IsCapitalsOf(std::string_view text, std::string_view value) {
   });
 }
 
+bool OffersTool(const PlanAudience& audience, std::string_view kind) {
+  const std::vector<std::string>& kinds = audience.kinds;
+  if (kinds.empty() || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return true;
+  return audience.other_kinds && !IsBuiltInTool(kind) && IsToolName(kind);
+}
+
 bool Offers(const PlanAudience& audience, std::string_view capability) {
   for (const std::string_view known : kBuiltIn) {
     if (capability == known || IsCapitalsOf(capability, known)) return true;
@@ -58,9 +64,7 @@ bool Offers(const PlanAudience& audience, std::string_view capability) {
   }
   constexpr std::string_view kToolPrefix = "tool.";
   if (!capability.starts_with(kToolPrefix)) return false;
-  if (audience.kinds.empty()) return true;
-  const std::string_view kind = capability.substr(kToolPrefix.size());
-  return std::find(audience.kinds.begin(), audience.kinds.end(), kind) != audience.kinds.end();
+  return OffersTool(audience, capability.substr(kToolPrefix.size()));
 }
 
 void CheckAdapter(const Plan& plan, const MapReader& metadata) {
@@ -87,7 +91,21 @@ void CheckAdapter(const Plan& plan, const MapReader& metadata) {
 
 }  // namespace
 
-PlanAudience EveryTool() { return {{kTools.begin(), kTools.end()}, {}}; }
+bool IsBuiltInTool(std::string_view kind) {
+  return std::find(kTools.begin(), kTools.end(), kind) != kTools.end();
+}
+
+bool IsToolName(std::string_view kind) {
+  constexpr std::size_t kBytesMax = 100;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto may_follow = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  };
+  return !kind.empty() && kind.size() <= kBytesMax && (is_letter(kind[0]) || kind[0] == '_') &&
+         std::all_of(kind.begin(), kind.end(), may_follow);
+}
+
+PlanAudience EveryTool() { return {{kTools.begin(), kTools.end()}, {}, false}; }
 
 void CheckCapabilities(const PlanDraft& draft, const MapReader& metadata,
                        const PlanReading& reading) {
@@ -119,9 +137,9 @@ void CheckCapabilities(const PlanDraft& draft, const MapReader& metadata,
 void CheckTool(const Place& kind, const PlanReading& reading) {
   const std::vector<std::string>& kinds = reading.audience.kinds;
   const std::string name(kind.node->text());
-  if (kinds.empty() || std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return;
+  if (OffersTool(reading.audience, name)) return;
   std::string message;
-  if (std::find(kTools.begin(), kTools.end(), name) != kTools.end()) {
+  if (IsBuiltInTool(name)) {
     message = "the tool '" + name + "' is not enabled here";
   } else {
     const std::vector<std::string_view> known(kinds.begin(), kinds.end());

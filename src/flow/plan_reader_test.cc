@@ -239,6 +239,17 @@ TEST(PlanReaderTest, ToolsAreCheckedWhereTheyAreKnown) {
   EXPECT_EQ(read.error().faults.at(1).message, "there is no tool 'ecko'; did you mean 'echo'?");
 }
 
+TEST(PlanReaderTest, WhereWorkersServeOtherKindsAreFineAndToolsThatAreOffAreNot) {
+  const PlanAudience workers{{"echo"}, {}, true};
+  EXPECT_TRUE(ReadPlan(PlanOf("- {stepId: a, kind: train-model.v2}\n"), workers));
+  EXPECT_EQ(CodeOf("requiresCapabilities: [tool.train-model]", workers), "");
+  EXPECT_EQ(CodeOf("requiresCapabilities: [tool.shell]", workers), "CAPABILITY_NOT_SUPPORTED");
+  const auto read = ReadPlan(PlanOf("- {stepId: a, kind: shell}\n"), workers);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kCapabilityNotSupported);
+  EXPECT_EQ(read.error().faults.at(0).message, "the tool 'shell' is not enabled here");
+}
+
 TEST(PlanReaderTest, AnInvalidPlanIsSaidBeforeWhatIsOnlyMissing) {
   const auto read = ReadPlan(
       "metadata: {planId: p, planVersion: '1', schemaVersion: v9, targetAdapter: temporal}\n"

@@ -92,6 +92,11 @@ expect "all faults of a plan are named with line and column" \
   '((status == 3)) && grep -qE "^broken.yaml:3:[0-9]+: error: " out && grep -qE "^broken.yaml:4:[0-9]+: error: " out && says "greet.yaml: ok"'
 run plan check broken.yaml --output json
 expect "faults come as JSON too" '((status == 3)) && json "not v[0][\"ok\"] and {f[\"line\"] for f in v[0][\"faults\"]} >= {3, 4}"'
+sed 's/kind: echo/kind: train-model/' greet.yaml >trained.yaml
+run plan check trained.yaml
+expect "a kind that no tool has is refused" '((status == 3)) && says "there is no tool" && says train-model'
+run plan check --workers trained.yaml
+expect "and is fine where workers do it" '((status == 0)) && says "trained.yaml: ok"'
 run plan check nowhere.yaml
 expect "a plan that is not there exits 4" '((status == 4)) && says "nowhere.yaml"'
 run plan graph greet.yaml
