@@ -20,8 +20,6 @@ struct Overloaded : Ts... {
 template <typename... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
-Error EngineStops() { return {ErrorCode::kEngineStopped, "the engine stops", {}}; }
-
 // Somebody waits for the answer and can ask again; else the order waits for the store.
 bool IsAsked(const LaneOrder& order) {
   if (const auto* start = std::get_if<StartOrder>(&order.what)) {
@@ -37,87 +35,6 @@ bool IsAsked(const LaneOrder& order) {
 Lane::Lane(World world, Options options) : world_(world), options_(options) {}
 
 Lane::~Lane() = default;
-
-void Lane::Post(LaneOrder order) {
-  bool closed = false;
-  bool wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    closed = closed_;
-    if (!closed) posted_.push_back(std::move(order));
-    wake = sleeping_;
-  }
-  if (closed) return Refuse(order, EngineStops());
-  if (wake) woken_.notify_one();
-}
-
-std::size_t Lane::Backlog() {
-  const std::lock_guard lock(mutex_);
-  return posted_.size();
-}
-
-void Lane::Finished(const TaskId& task, TaskOutcome outcome) {
-  world_.counters.tasks_under_way.fetch_sub(1);
-  Post({task.run_id, ReportOrder{task, std::move(outcome)}});
-}
-
-void Lane::Heartbeat(const TaskId& task) { Post({task.run_id, HeartbeatOrder{task}}); }
-
-void Lane::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  woken_.notify_one();
-}
-
-void Lane::Close() {
-  std::vector<LaneOrder> left = std::move(own_);
-  own_.clear();
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    std::ranges::move(posted_, std::back_inserter(left));
-    posted_.clear();
-  }
-  for (auto& [at, order] : again_) left.push_back(std::move(order));
-  again_.clear();
-  for (LaneOrder& order : left) Refuse(order, EngineStops());
-}
-
-std::optional<Error> Lane::StoreFault() {
-  const std::lock_guard lock(mutex_);
-  return store_fault_;
-}
-
-void Lane::SetStoreFault(std::optional<Error> fault) {
-  const std::lock_guard lock(mutex_);
-  store_fault_ = std::move(fault);
-}
-
-bool Lane::Wait(Timestamp deadline) {
-  std::unique_lock lock(mutex_);
-  sleeping_ = true;
-  const auto ready = [this] { return stop_ || !posted_.empty(); };
-  if (deadline == Timestamp{}) {
-    woken_.wait(lock, ready);
-  } else {
-    const auto left = deadline - world_.clock.Now();
-    if (left > left.zero()) woken_.wait_for(lock, left, ready);
-  }
-  sleeping_ = false;
-  return !stop_;
-}
-
-Timestamp Lane::NextDeadline() const {
-  Timestamp next{};
-  if (!own_.empty() || !done_.empty()) return world_.clock.Now();
-  if (!deadlines_.empty()) next = deadlines_.begin()->first;
-  if (!again_.empty() && (next == Timestamp{} || again_.begin()->first < next)) {
-    next = again_.begin()->first;
-  }
-  return next;
-}
 
 // ---- a turn
 
@@ -164,6 +81,7 @@ bool Lane::Turn() {
     store_full_ = false;
     if (!store_stopped_) SetStoreFault(std::nullopt);
   }
+  if (std::exchange(flush_, false)) world_.tools.Flush();
   return true;
 }
 
@@ -176,11 +94,13 @@ void Lane::HandleDone() {
     if (found == residents_.end() || store_stopped_) continue;
     Resident& resident = *found->second;
     world_.counters.steps_ended.fetch_add(1);
-    resident.run->Report(TurnOf(resident), report.task, report.outcome);
+    (void)resident.run->Report(TurnOf(resident), report.task, report.outcome);
   }
 }
 
 void Lane::Handle(LaneOrder order) {
+  const auto* report = std::get_if<ReportOrder>(&order.what);
+  if (report != nullptr && report->answer) flush_ = true;
   if (store_stopped_) {
     return Refuse(order, {ErrorCode::kStoreStopped, "the store has to be opened again", {}});
   }
@@ -225,10 +145,9 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
       Overloaded{
           [&](AdmitOrder& what) { Admit(resident, what); },
           [&](ApproveOrder& what) { Approve(resident, what); },
-          [&](ReportOrder& what) {
-            world_.counters.steps_ended.fetch_add(1);
-            run.Report(turn, what.task, what.outcome);
-          },
+          [&](ReportOrder& what) { Report(resident, what); },
+          [&](LostOrder& what) { run.Lost(turn, what.task); },
+          [&](TakenOrder& what) { run.Taken(turn, what.task); },
           [&](HeartbeatOrder& what) { run.Heartbeat(turn, what.task); },
           [&](WaitOrder& what) { run.WaitDue(turn, what.wait_id); },
           [&](HookOrder& what) { Deliver(resident, what); },
@@ -265,6 +184,11 @@ void Lane::Refuse(LaneOrder& order, const Error& error) {
                    if (what.answer) what.answer(error);
                  },
                  [&](LookOrder& what) { what.look(error); },
+                 [&](ReportOrder& what) {
+                   if (!what.answer) return;
+                   const bool gone = error.code == ErrorCode::kRunNotFound;
+                   what.answer(gone ? StaleReport(what.task) : error);
+                 },
                  [&](AdmitOrder& what) { world_.host.NotStarted(order.run_id, what.epoch, true); },
                  [](auto&) {},
              },

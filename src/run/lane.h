@@ -43,6 +43,13 @@ struct ApproveOrder {
 struct ReportOrder {
   TaskId task;
   TaskOutcome outcome;
+  std::function<void(Status)> answer{};
+};
+struct LostOrder {
+  TaskId task;
+};
+struct TakenOrder {
+  TaskId task;
 };
 struct HeartbeatOrder {
   TaskId task;
@@ -78,9 +85,9 @@ struct LookOrder {
 
 struct LaneOrder {
   RunId run_id;
-  std::variant<StartOrder, AdmitOrder, ApproveOrder, ReportOrder, HeartbeatOrder, WaitOrder,
-               HookOrder, SignalCall, ChildEndOrder, SlotOrder, TokenOrder, RecoverOrder, TickOrder,
-               LookOrder>
+  std::variant<StartOrder, AdmitOrder, ApproveOrder, ReportOrder, LostOrder, TakenOrder,
+               HeartbeatOrder, WaitOrder, HookOrder, SignalCall, ChildEndOrder, SlotOrder,
+               TokenOrder, RecoverOrder, TickOrder, LookOrder>
       what;
   std::uint32_t tries = 0;
 };
@@ -174,6 +181,10 @@ class Lane final : public TaskReports {
 
   // TaskReports
   void Finished(const TaskId& task, TaskOutcome outcome) override;
+  void Finished(const TaskId& task, TaskOutcome outcome,
+                std::function<void(Status)> answer) override;
+  void Lost(const TaskId& task) override;
+  void Taken(const TaskId& task) override;
   void Heartbeat(const TaskId& task) override;
 
  private:
@@ -189,6 +200,7 @@ class Lane final : public TaskReports {
   void Approve(Resident& resident, ApproveOrder& order);
   void Deliver(Resident& resident, HookOrder& order);
   void Signal(Resident& resident, SignalCall& call);
+  void Report(Resident& resident, ReportOrder& report);
   void Refuse(LaneOrder& order, const Error& error);
 
   Result<Resident*> Find(const RunId& run_id);
@@ -214,8 +226,8 @@ class Lane final : public TaskReports {
   std::condition_variable woken_;
   std::vector<LaneOrder> posted_;  // guarded by mutex_, as the next four
   std::optional<Error> store_fault_;
-  bool closed_ = false;
   bool stop_ = false;
+  bool closed_ = false;
   bool sleeping_ = false;
 
   std::unordered_map<RunId, std::unique_ptr<Resident>> residents_;
@@ -225,6 +237,7 @@ class Lane final : public TaskReports {
   std::set<std::pair<Timestamp, RunId>> deadlines_;
   std::multimap<Timestamp, LaneOrder> again_;  // to be tried when the store has space
   std::atomic<bool> may_start_{true};
+  bool flush_ = false;  // tools were told something in this turn
   std::atomic<bool> store_stopped_{false};
   bool store_full_ = false;  // orders wait for space
   bool slow_store_ = false;

@@ -48,9 +48,10 @@ void Lane::Dispatch(std::vector<Task> tasks) {
     if (task.id.engine_attempt > 1) world_.counters.steps_redelivered.fetch_add(1);
     if (world_.tools.Immediate(task.kind)) {
       TaskOutcome outcome = world_.tools.RunNow(task);
-      done_.push_back({std::move(task.id), std::move(outcome)});
+      done_.push_back({std::move(task.id), std::move(outcome), {}});
     } else {
       world_.counters.tasks_under_way.fetch_add(1);
+      flush_ = true;
       world_.tools.Start(std::move(task), *this);
     }
   }

@@ -23,6 +23,14 @@ StartedRun AnswerOf(const PlanRun& run, const LaneHost::Admitted& admitted) {
 
 }  // namespace
 
+Error StaleReport(const TaskId& task) {
+  return {ErrorCode::kStepAttemptStale,
+          "delivery " + std::to_string(task.engine_attempt) + " of attempt " +
+              std::to_string(task.logical_attempt) + " of step " + task.step_id +
+              " is over: it was given up, or decided otherwise",
+          {}};
+}
+
 // ---- runs in memory
 
 Result<Lane::Resident*> Lane::Find(const RunId& run_id) {
@@ -192,7 +200,22 @@ void Lane::Approve(Resident& resident, ApproveOrder& order) {
   });
 }
 
-// ---- hooks and signals
+// ---- reports, hooks and signals
+
+void Lane::Report(Resident& resident, ReportOrder& report) {
+  world_.counters.steps_ended.fetch_add(1);
+  const bool taken = resident.run->Report(TurnOf(resident), report.task, report.outcome);
+  if (!report.answer) return;
+  if (taken) {
+    resident.answers.push_back([answer = report.answer](const Error* error) {
+      answer(error == nullptr ? Ok() : Status(*error));
+    });
+  } else {
+    resident.answers.push_back([answer = report.answer, task = report.task](const Error* error) {
+      answer(error == nullptr ? StaleReport(task) : *error);
+    });
+  }
+}
 
 void Lane::Deliver(Resident& resident, HookOrder& order) {
   const HookDelivery& delivery = order.delivery;

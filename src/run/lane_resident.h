@@ -9,6 +9,9 @@
 
 namespace everstep {
 
+// Why a report is not taken: the delivery is not the one that runs.
+Error StaleReport(const TaskId& task);
+
 // A run in memory, with what this turn has decided for it.
 struct Lane::Resident final : StartGate {
   Resident(Lane& owner, std::unique_ptr<PlanRun> plan_run)

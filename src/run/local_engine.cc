@@ -41,7 +41,8 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
       random_(parts.random),
       threads_(parts.threads),
       log_(std::move(parts.log)),
-      library_(log_->store(), log_->committer(), {parts.tools->Kinds(), {}}),
+      library_(log_->store(), log_->committer(),
+               {parts.tools->Kinds(), {}, parts.tools->HasOthers()}),
       timers_(log_->store()),
       slots_(options_.admission.ageing,
              [this](const RunId& run_id, const UnitKey& key) {
@@ -85,6 +86,7 @@ LocalEngine::~LocalEngine() {
   for (auto& lane : lanes_) lane->Stop();
   for (std::thread& thread : lane_threads_) thread.join();
   for (auto& lane : lanes_) lane->Close();
+  tools_->Flush();
   tools_.reset();
 }
 
@@ -383,8 +385,11 @@ Result<std::string> LocalEngine::Deliver(const HookDelivery& delivery) {
 bool LocalEngine::Drain(std::chrono::milliseconds wait) {
   for (auto& lane : lanes_) lane->AllowStarts(false);
   std::unique_lock lock(mutex_);
+  const auto busy = [this] {
+    return counters_.tasks_under_way.load() > static_cast<std::int64_t>(tools_->waiting());
+  };
   // A report wakes nobody here; it is looked for at short intervals.
-  for (auto left = wait; counters_.tasks_under_way.load() > 0; left -= kHoldBack) {
+  for (auto left = wait; busy(); left -= kHoldBack) {
     if (left <= left.zero()) return false;
     ended_.wait_for(lock, kHoldBack);
   }

@@ -160,16 +160,12 @@ void PlanRun::Begin(Turn& turn) {
   Advance(turn);
 }
 
-void PlanRun::Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome) {
-  const UnitKey key = UnitNamed(*progress_.plan, task.step_id);
-  const Unit* unit = progress_.Find(key);
-  if (unit == nullptr || IsTerminal(status())) return;
-  const bool current = unit->status == EntityStatus::kRunning &&
-                       unit->logical_attempt == task.logical_attempt &&
-                       unit->engine_attempt == task.engine_attempt;
-  if (!current) return;  // a delivery that was given up reports late
-  FinishUnit(turn, key, outcome);
+bool PlanRun::Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome) {
+  // A delivery that was given up reports late.
+  if (IsTerminal(status()) || !Runs(task)) return false;
+  FinishUnit(turn, UnitNamed(*progress_.plan, task.step_id), outcome);
   Advance(turn);
+  return true;
 }
 
 bool PlanRun::Runs(const TaskId& task) const {

@@ -105,7 +105,10 @@ class PlanRun {
   // `queued_at`: its place among those that wait; unset: it begins at once.
   void Approve(Turn& turn, const Actor& actor, std::string_view reason, Timestamp queued_at);
   void Begin(Turn& turn);  // RunStarted and the first steps
-  void Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome);
+  // False: this delivery is not the one that runs.
+  bool Report(Turn& turn, const TaskId& task, const TaskOutcome& outcome);
+  void Lost(Turn& turn, const TaskId& task);   // nobody works on it any more
+  void Taken(Turn& turn, const TaskId& task);  // its worker has begun
   void Heartbeat(Turn& turn, const TaskId& task);
   void WaitDue(Turn& turn, std::string_view wait_id);
   // False: the hook takes no more.
@@ -155,6 +158,7 @@ class PlanRun {
   struct Delivery {
     Timestamp timeout_at{};
     Timestamp lease_until{};
+    bool taken = false;  // it has begun, and they count
   };
 
   // plan_run.cc
@@ -241,6 +245,7 @@ class PlanRun {
 
   // plan_run_events.cc
   void DeadlinePassed(Turn& turn, const Deadline& deadline);
+  void DeliverAgain(Turn& turn, const UnitKey& key);
   void ClearDeadlines(const UnitKey& key);
   void SetDeadlines(const UnitKey& key, Timestamp now);
 

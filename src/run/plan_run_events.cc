@@ -131,8 +131,8 @@ void PlanRun::ChildEnded(Turn& turn, const ChildEnd& end) {
 // ---- deadlines
 
 void PlanRun::SetDeadlines(const UnitKey& key, Timestamp now) {
-  ClearDeadlines(key);
-  Delivery& delivery = under_way_[key];
+  Delivery& delivery = under_way_.at(key);
+  delivery.taken = true;
   const Action& action = ActionOf(key);
   if (action.timeout) {
     delivery.timeout_at = now + *action.timeout;
@@ -163,6 +163,22 @@ void PlanRun::Heartbeat(Turn& turn, const TaskId& task) {
   deadlines_.erase({delivery->second.lease_until, key, true});
   delivery->second.lease_until = turn.now + *ActionOf(key).heartbeat_timeout;
   deadlines_.insert({delivery->second.lease_until, key, true});
+}
+
+void PlanRun::Taken(Turn& turn, const TaskId& task) {
+  if (!Runs(task)) return;
+  const UnitKey key = UnitNamed(*progress_.plan, task.step_id);
+  const auto delivery = under_way_.find(key);
+  if (delivery != under_way_.end() && !delivery->second.taken) SetDeadlines(key, turn.now);
+}
+
+void PlanRun::Lost(Turn& turn, const TaskId& task) {
+  if (IsTerminal(status()) || !Runs(task)) return;
+  const UnitKey key = UnitNamed(*progress_.plan, task.step_id);
+  const bool on_its_way = asked_.contains(key) || missing_.contains(key);
+  if (on_its_way || !IsTool(key)) return;
+  DeliverAgain(turn, key);
+  Advance(turn);
 }
 
 Timestamp PlanRun::NextDeadline() const {
@@ -213,13 +229,18 @@ void PlanRun::DeadlinePassed(Turn& turn, const Deadline& deadline) {
         turn, key,
         TaskOutcome::Failure("TIMEOUT", "it took longer than its timeout", true, "TIMEOUT"));
   }
+  DeliverAgain(turn, key);
+}
+
+// Its worker is silent or gone.
+void PlanRun::DeliverAgain(Turn& turn, const UnitKey& key) {
   if (IsEnding() && !OutlivesEnding(key)) {
     return FailUnit(
         turn, key, TaskOutcome::Failure("CANCELLED", "it fell silent while it was stopped", false));
   }
-  if (status() == RunStatus::kPaused && !IsEnding()) {
-    return LeaveProcess(turn, key);  // delivered again when the run is resumed
-  }
+  const bool paused = status() == RunStatus::kPaused && !IsEnding();
+  // Delivered again when the run is resumed, or by the next process.
+  if (paused || !turn.may_start) return LeaveProcess(turn, key);
   ClearDeadlines(key);
   under_way_.erase(key);
   Redeliver(turn, key);

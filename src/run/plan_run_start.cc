@@ -104,9 +104,8 @@ bool PlanRun::GetSlot(Turn& turn, const UnitKey& key, const std::string& concurr
     missing_.insert(key);
     return false;
   }
-  if (concurrency_key.empty() && action.queue.empty() && tools_.Immediate(action.kind)) {
-    return true;
-  }
+  const bool unlimited = tools_.Immediate(action.kind) || tools_.WaitsForWorker(action.kind);
+  if (concurrency_key.empty() && action.queue.empty() && unlimited) return true;
   if (turn.gate.MayStart(key, action, concurrency_key)) {
     slots_.insert(key);
     return true;
@@ -184,6 +183,9 @@ void PlanRun::Dispatch(Turn& turn, const UnitKey& key) {
   task.inputs = unit.inputs;
   task.timeout = action.timeout;
   if (!tools_.Immediate(action.kind)) {
+    task.queue = action.queue.empty() ? action.kind : action.queue;
+    task.priority = action.priority;
+    task.heartbeat_timeout = action.heartbeat_timeout;
     task.scope = scope_;
     task.secrets = action.secrets;
     task.secret_prefix = unit.secret_prefix;
@@ -195,7 +197,9 @@ void PlanRun::Dispatch(Turn& turn, const UnitKey& key) {
                        std::to_string(unit.logical_attempt) + "|" + scope_.plan_version));
     }
   }
-  SetDeadlines(key, turn.now);
+  ClearDeadlines(key);
+  under_way_[key] = {};
+  if (!tools_.WaitsForWorker(action.kind)) SetDeadlines(key, turn.now);
   turn.effects.dispatch.push_back(std::move(task));
 }
 

@@ -214,6 +214,11 @@ void PlanRun::ExplainUnit(const UnitKey& key, Explanation& to) const {
     blocker.message = "step " + id +
                       " runs in a process that is gone; it is delivered again when "
                       "an engine opens this store";
+  } else if (const std::string waits =
+                 tools_.WhyWaiting({run_id_, id, unit.logical_attempt, unit.engine_attempt});
+             !waits.empty()) {
+    blocker.kind = "worker";
+    blocker.message = "step " + id + " " + waits;
   } else {
     blocker.message = "step " + id + " (" + ActionOf(key).kind + ") runs, attempt " +
                       std::to_string(unit.logical_attempt) + ", delivery " +

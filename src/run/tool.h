@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "event/event.h"
+#include "everstep/result.h"
 #include "flow/plan.h"
 
 namespace everstep {
@@ -28,14 +29,17 @@ struct TaskId {
 struct Task {
   TaskId id;
   std::string kind;
+  std::string queue;          // the step's own; if it has none, its kind
+  std::int32_t priority = 0;  // larger first
   RunScope scope;
   std::string inputs;  // JSON object, rendered; a secret stands in its texts as
                        // secret_prefix + name + ";"
   std::vector<SecretRef> secrets;
   std::string secret_prefix;    // made for this attempt, so that no data can imitate a secret
   std::string idempotency_key;  // the same for every delivery of the logical attempt
-  std::vector<std::string> artifacts;   // patterns of files to keep
-  std::optional<Milliseconds> timeout;  // the engine also enforces it
+  std::vector<std::string> artifacts;             // patterns of files to keep
+  std::optional<Milliseconds> timeout;            // the engine also enforces it
+  std::optional<Milliseconds> heartbeat_timeout;  // likewise
 };
 
 // How a task ended.
@@ -62,6 +66,16 @@ class TaskReports {
  public:
   virtual ~TaskReports() = default;
   virtual void Finished(const TaskId& task, TaskOutcome outcome) = 0;
+  // `answer` is called once, on any thread, whatever happens: Ok when the outcome is durable;
+  // kStepAttemptStale when this delivery is not the one that runs; the store's error;
+  // kEngineStopped. It neither waits nor calls back. After it, and after the tasks that follow from
+  // the outcome, comes ToolBox::Flush.
+  virtual void Finished(const TaskId& task, TaskOutcome outcome,
+                        std::function<void(Status)> answer) = 0;
+  // Instead of Finished: nobody works on it any more. It is delivered again if it still runs.
+  virtual void Lost(const TaskId& task) = 0;
+  // Of tasks that wait for a worker (ToolBox::WaitsForWorker): one has begun.
+  virtual void Taken(const TaskId& task) = 0;
   virtual void Heartbeat(const TaskId& task) = 0;
 };
 
@@ -70,9 +84,14 @@ class ToolBox {
  public:
   virtual ~ToolBox() = default;
   virtual bool Has(std::string_view kind) const = 0;
+  // It has kinds that Kinds does not name.
+  virtual bool HasOthers() const { return false; }
   // An immediate tool computes and returns; it neither waits nor has effects outside.
   virtual bool Immediate(std::string_view kind) const = 0;
   virtual TaskOutcome RunNow(const Task& task) = 0;
+  // Tasks of the kind wait for a worker before they begin: the times of an attempt count from
+  // TaskReports::Taken and not from Start.
+  virtual bool WaitsForWorker(std::string_view /*kind*/) const { return false; }
   // Every started task is reported exactly once, also when it was cancelled.
   virtual void Start(Task task, TaskReports& reports) = 0;
   // Asks the task to stop; with `force` it is stopped. It still reports (CANCELLED). Unknown tasks
@@ -81,6 +100,13 @@ class ToolBox {
   // How many tasks of a kind run at once; the engine starts no more. Zero: no limit.
   virtual std::uint32_t Slots(std::string_view kind) const = 0;
   virtual std::vector<std::string> Kinds() const = 0;
+  // Called after Start, once for all tasks that were started together.
+  virtual void Flush() {}
+  // Why a task that was started has not begun, to be put behind the name of its step; empty: it
+  // has.
+  virtual std::string WhyWaiting(const TaskId& /*task*/) const { return {}; }
+  // Started tasks that have not begun.
+  virtual std::uint64_t waiting() const { return 0; }
 };
 
 }  // namespace everstep

@@ -49,6 +49,7 @@ class PlantedTools final : public ToolBox, private TaskReports {
   bool Immediate(std::string_view kind) const override { return tools_->Immediate(kind); }
   TaskOutcome RunNow(const Task& task) override { return tools_->RunNow(task); }
   std::vector<std::string> Kinds() const override { return tools_->Kinds(); }
+  bool WaitsForWorker(std::string_view kind) const override { return tools_->WaitsForWorker(kind); }
   std::uint32_t Slots(std::string_view kind) const override {
     return bug_ == EngineBug::kIgnoresSlots ? 0 : tools_->Slots(kind);
   }
@@ -71,12 +72,21 @@ class PlantedTools final : public ToolBox, private TaskReports {
 
  private:
   void Finished(const TaskId& task, TaskOutcome outcome) override {
-    TaskId taken = task;
-    const auto newest = newest_.find({task.run_id, task.step_id, task.logical_attempt});
-    if (newest != newest_.end()) taken.engine_attempt = newest->second;
-    reports_->Finished(taken, std::move(outcome));
+    reports_->Finished(NewestOf(task), std::move(outcome));
   }
+  void Finished(const TaskId& task, TaskOutcome outcome,
+                std::function<void(Status)> answer) override {
+    reports_->Finished(NewestOf(task), std::move(outcome), std::move(answer));
+  }
+  void Lost(const TaskId& task) override { reports_->Lost(task); }
+  void Taken(const TaskId& task) override { reports_->Taken(task); }
   void Heartbeat(const TaskId& task) override { reports_->Heartbeat(task); }
+
+  TaskId NewestOf(TaskId task) const {
+    const auto newest = newest_.find({task.run_id, task.step_id, task.logical_attempt});
+    if (newest != newest_.end()) task.engine_attempt = newest->second;
+    return task;
+  }
 
   const EngineBug bug_;
   const std::unique_ptr<ToolBox> tools_;

@@ -116,11 +116,22 @@ SimulatedWorkers::Watch EngineSimulation::WatchOfWorkers() {
     if (options_.trace) Say("worker takes " + NameOf(task.id));
     witness_.Dispatched(task);
   };
+  watch.on_take = [this](const TaskId& task) { witness_.Taken(task); };
   watch.on_report = [this](const TaskId& task) {
     if (options_.trace) Say("worker reports " + NameOf(task));
     witness_.Reported(task);
   };
-  watch.on_kill = [this](const TaskId& task) { witness_.Reported(task); };
+  watch.on_kill = [this](const TaskId& task) {
+    if (options_.trace) Say("worker of " + NameOf(task) + " is gone");
+    witness_.Reported(task);
+  };
+  watch.on_answer = [this](const TaskId& task, const Status& status) {
+    if (options_.trace) Say("report of " + NameOf(task) + " is answered");
+    witness_.AnsweredReport(task, status);
+  };
+  watch.on_silence = [this](const TaskId& task) {
+    witness_.NotAnswered("the report of " + NameOf(task));
+  };
   return watch;
 }
 

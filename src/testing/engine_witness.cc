@@ -103,6 +103,7 @@ void EngineWitness::Take(const RunId& run_id, const Event& event, StateStore& st
   if (event.type == EventType::kChildFinished) CheckChild(event);
   if (event.type == EventType::kStepCompleted || event.type == EventType::kStepFailed) {
     LeavePlaces(witness, event.entity_id);
+    ended_.insert({run_id, event.entity_id, event.logical_attempt, event.engine_attempt});
     if (event.type == EventType::kStepCompleted && event.entity_id.ends_with(":undo")) ++undone_;
   }
   witness.Take(event, now);
@@ -124,6 +125,8 @@ void EngineWitness::CheckReport(const RunWitness& run, const Event& event) {
     return Wrong(NameOf(task) + " completed without a report of it");
   }
   const std::string& code = event.facts.error_code;
+  const bool waited = SimulatedWorkers::IsQueued(run.ActionOf(key).kind) && !taken_.contains(task);
+  if (code == "TIMEOUT" && waited) Wrong(NameOf(task) + " timed out and nobody had taken it");
   if (reports.contains("!" + code) || code == "TIMEOUT") return;
   if (code == "DELIVERIES_EXHAUSTED" && event.engine_attempt >= engine_attempts_max_) return;
   const bool undo = key.role == UnitKey::Role::kUndo;
@@ -309,6 +312,20 @@ void EngineWitness::AnsweredDelivery(const std::string& run_id, const std::strin
         return instance.ends_with("/" + delivery_id);
       });
   if (!there) Wrong("delivery " + delivery_id + " to " + run_id + " is not in the log");
+}
+
+void EngineWitness::AnsweredReport(const TaskId& task, const Status& status) {
+  if (status) {
+    if (!ended_.contains(task)) Wrong("the report of " + NameOf(task) + " is not in the log");
+    return;
+  }
+  if (status.error().code != ErrorCode::kStepAttemptStale) return;
+  const RunWitness* run = Find(task.run_id);
+  const RunWitness::Unit* unit = run == nullptr ? nullptr : run->Find(task.step_id);
+  const bool runs =
+      unit != nullptr && !IsTerminal(run->status()) && unit->status == EntityStatus::kRunning &&
+      unit->logical_attempt == task.logical_attempt && unit->engine_attempt == task.engine_attempt;
+  if (runs) Wrong("the report of " + NameOf(task) + " is refused and it runs");
 }
 
 void EngineWitness::CheckView(const RunView& view) {

@@ -38,6 +38,7 @@ class EngineWitness {
   void Committed(std::span<const RunChange* const> changes, StateStore& store, Timestamp now);
   // A worker is asked; it answers, or is stopped by force.
   void Dispatched(const Task& task);
+  void Taken(const TaskId& task) { taken_.insert(task); }
   void Reported(const TaskId& task);
   // A process died and this is what survived it: all that was acknowledged, and perhaps a last
   // write.
@@ -48,6 +49,8 @@ class EngineWitness {
   void AnsweredStart(const std::string& run_id);
   void AnsweredSignal(const std::string& run_id, const SignalDecision& decision);
   void AnsweredDelivery(const std::string& run_id, const std::string& delivery_id);
+
+  void AnsweredReport(const TaskId& task, const Status& status);
 
   void NotAnswered(const std::string& what) { Wrong(what + " was never answered"); }
 
@@ -89,6 +92,8 @@ class EngineWitness {
   // it ended.
   std::map<Place, std::set<std::pair<RunId, std::string>>> places_;
   std::set<TaskId> dispatched_;
+  std::set<TaskId> ended_;                                           // by the log
+  std::set<TaskId> taken_;                                           // by a worker
   std::set<TaskId> dispatched_here_;                                 // by this process
   std::map<AttemptKey, std::pair<std::string, std::string>> asked_;  // key, inputs
   std::set<std::string> missing_tools_;

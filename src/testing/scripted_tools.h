@@ -29,6 +29,13 @@ class ScriptedTools final : public ToolBox {
     open.emplace(task.id.step_id, std::move(task));
   }
   void Cancel(const TaskId& task, bool force) override { cancelled.emplace_back(task, force); }
+  bool WaitsForWorker(std::string_view kind) const override {
+    return queued.contains(std::string(kind));
+  }
+  std::string WhyWaiting(const TaskId& task) const override {
+    return task.step_id == waiting_step ? "waits for a worker" : "";
+  }
+  void Flush() override { ++flushes; }
   std::uint32_t Slots(std::string_view kind) const override {
     const auto found = slots.find(std::string(kind));
     return found == slots.end() ? 0 : found->second;
@@ -48,6 +55,14 @@ class ScriptedTools final : public ToolBox {
   void Report(const TaskId& task, TaskOutcome outcome) {
     reports_->Finished(task, std::move(outcome));
   }
+  void Report(const TaskId& task, TaskOutcome outcome, std::function<void(Status)> answer) {
+    reports_->Finished(task, std::move(outcome), std::move(answer));
+  }
+  void Lose(const TaskId& task) {
+    std::erase_if(open, [&](const auto& entry) { return entry.second.id == task; });
+    reports_->Lost(task);
+  }
+  void Take(const TaskId& task) { reports_->Taken(task); }
   void Beat(const TaskId& task) { reports_->Heartbeat(task); }
 
   std::multimap<std::string, Task> open;  // by step
@@ -56,6 +71,9 @@ class ScriptedTools final : public ToolBox {
   std::vector<std::pair<TaskId, bool>> cancelled;
   std::set<std::string> missing;
   std::map<std::string, std::uint32_t> slots;
+  std::set<std::string> queued;  // kinds that wait for a worker
+  std::string waiting_step;
+  std::uint64_t flushes = 0;
 
  private:
   TaskReports* reports_ = nullptr;

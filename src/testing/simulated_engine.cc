@@ -75,8 +75,9 @@ Status SimulatedEngine::Open(const std::set<std::string>& missing_tools) {
 
 void SimulatedEngine::Crash() {
   survivors_ = process_->disk->Crash();
-  workers_.ProcessDied();
+  workers_.ProcessDies();
   process_.reset();
+  workers_.ProcessDied();
   auto store = OpenKeyedStore(std::make_unique<MemoryKeyValue>(survivors_));
   EVERSTEP_ASSERT(store.has_value());
   witness_.Survived(**store);

@@ -24,6 +24,7 @@ class SimulatedWorkers::Tools final : public ToolBox {
 
   bool Has(std::string_view kind) const override { return !missing_.contains(std::string(kind)); }
   bool Immediate(std::string_view kind) const override { return IsImmediate(kind); }
+  bool WaitsForWorker(std::string_view kind) const override { return IsQueued(kind); }
   TaskOutcome RunNow(const Task& task) override { return workers_.RunNow(task); }
   void Start(Task task, TaskReports& reports) override { workers_.Take(std::move(task), reports); }
   void Cancel(const TaskId& task, bool force) override { workers_.Cancel(task, force); }
@@ -54,6 +55,7 @@ void SimulatedWorkers::Take(Task task, TaskReports& reports) {
   watch_.on_task(task);
   open_.push_back(deliveries_.size());
   deliveries_.push_back({std::move(task), process_});
+  if (calm_) Begin(deliveries_.back());
   // Some answer before they return.
   if (random_.OneIn(6)) {
     open_.pop_back();
@@ -107,7 +109,31 @@ void SimulatedWorkers::Report(Delivery& delivery, TaskOutcome outcome) {
   ++delivery.reports;
   if (delivery.process != process_) ++late_reports_;
   Remember(delivery.task.id, outcome);
-  if (reports_ != nullptr) reports_->Finished(delivery.task.id, std::move(outcome));
+  if (reports_ == nullptr) return;
+  if (random_.OneIn(2)) return reports_->Finished(delivery.task.id, std::move(outcome));
+  const std::uint64_t number = ++answers_;
+  unanswered_.emplace(number, delivery.task.id);
+  reports_->Finished(delivery.task.id, std::move(outcome),
+                     [this, number, task = delivery.task.id](const Status& status) {
+                       if (unanswered_.erase(number) == 0) return watch_.on_silence(task);
+                       watch_.on_answer(task, status);
+                     });
+}
+
+void SimulatedWorkers::Begin(const Delivery& delivery) {
+  watch_.on_take(delivery.task.id);
+  if (reports_ != nullptr) reports_->Taken(delivery.task.id);
+}
+
+// The engine is told so; a report may come later all the same.
+void SimulatedWorkers::Lose(const Delivery& delivery) {
+  watch_.on_kill(delivery.task.id);
+  if (reports_ != nullptr) reports_->Lost(delivery.task.id);
+}
+
+void SimulatedWorkers::ProcessDied() {
+  for (const auto& [number, task] : unanswered_) watch_.on_silence(task);
+  unanswered_.clear();
 }
 
 bool SimulatedWorkers::Act() {
@@ -117,14 +143,23 @@ bool SimulatedWorkers::Act() {
     Delivery& delivery = deliveries_[deliveries_.size() - 1 -
                                      random_.Below(std::min<std::size_t>(deliveries_.size(), 12))];
     std::erase_if(open_, [&](std::size_t at) { return &deliveries_[at] == &delivery; });
-    Report(delivery, RandomOutcome(delivery));
+    if (random_.OneIn(4)) {
+      Lose(delivery);
+    } else {
+      Report(delivery, RandomOutcome(delivery));
+    }
     return true;
   }
   const auto place = open_.begin() + static_cast<std::ptrdiff_t>(random_.Below(open_.size()));
   Delivery& delivery = deliveries_[*place];
   const std::uint64_t draw = random_.Below(20);
-  if (draw < 5) {
+  if (draw < 3) {
     if (!delivery.lost && reports_ != nullptr) reports_->Heartbeat(delivery.task.id);
+  } else if (draw < 5) {
+    if (!delivery.lost) Begin(delivery);
+  } else if (draw < 6) {
+    open_.erase(place);
+    Lose(delivery);
   } else if (draw < 7) {
     lost_ += delivery.lost ? 0 : 1;
     delivery.lost = true;

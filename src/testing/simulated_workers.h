@@ -28,15 +28,19 @@ class SimulatedWorkers {
   // anything comes of it.
   struct Watch {
     std::function<void(const Task&)> on_task;
+    std::function<void(const TaskId&)> on_take;  // a worker has begun
     std::function<void(const TaskId&)> on_report;
-    std::function<void(const TaskId&)> on_kill;  // stopped by force
+    std::function<void(const TaskId&)> on_kill;  // stopped by force, or said to be lost
+    std::function<void(const TaskId&, const Status&)> on_answer;  // to a report
+    std::function<void(const TaskId&)> on_silence;  // its process is gone and never answered
   };
 
   SimulatedWorkers(SeededRandom& random, Watch watch) : random_(random), watch_(std::move(watch)) {}
 
   // The tools of a new process. One process at a time.
   std::unique_ptr<ToolBox> NewProcess(std::set<std::string> missing);
-  void ProcessDied() { reports_ = nullptr; }
+  void ProcessDies() { reports_ = nullptr; }
+  void ProcessDied();
 
   // Something happens to some delivery; false: there is none. Nothing before a process asked.
   bool Act();
@@ -48,6 +52,8 @@ class SimulatedWorkers {
 
   static std::uint32_t SlotsOf(std::string_view kind);
   static bool IsImmediate(std::string_view kind) { return kind == "noop" || kind == "echo"; }
+  // Its tasks wait for a worker first.
+  static bool IsQueued(std::string_view kind) { return kind == "http"; }
   // What a worker reported of this delivery; empty: nothing yet. Failures as "!CODE".
   const std::set<std::string>& ReportsOf(const TaskId& task) const;
   std::uint64_t late_reports() const { return late_reports_; }
@@ -61,6 +67,8 @@ class SimulatedWorkers {
   void Cancel(const TaskId& task, bool force);
   TaskOutcome RandomOutcome(const Delivery& delivery);
   void Report(Delivery& delivery, TaskOutcome outcome);
+  void Begin(const Delivery& delivery);
+  void Lose(const Delivery& delivery);
   TaskOutcome Success(const TaskId& task) const;
   void Remember(const TaskId& task, const TaskOutcome& outcome);
 
@@ -69,6 +77,8 @@ class SimulatedWorkers {
   std::vector<Delivery> deliveries_;
   std::vector<std::size_t> open_;  // of this process, not reported
   std::map<TaskId, std::set<std::string>> reported_;
+  std::map<std::uint64_t, TaskId> unanswered_;
+  std::uint64_t answers_ = 0;  // asked for
   TaskReports* reports_ = nullptr;
   std::set<std::string> missing_;
   std::uint64_t process_ = 0;

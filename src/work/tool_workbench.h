@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,13 @@ class CollectedReports final : public TaskReports {
     EVERSTEP_ASSERT(outcomes_.emplace(task, std::move(outcome)).second);
     changed_.notify_all();
   }
+  void Finished(const TaskId& task, TaskOutcome outcome,
+                std::function<void(Status)> answer) override {
+    Finished(task, std::move(outcome));
+    answer(Ok());
+  }
+  void Lost(const TaskId& task) override { Finished(task, TaskOutcome::Failure("LOST", {}, true)); }
+  void Taken(const TaskId& /*task*/) override {}
   void Heartbeat(const TaskId& /*task*/) override {
     const std::lock_guard lock(mutex_);
     ++beats_;
