@@ -30,6 +30,7 @@ ExitCode ExitCodeOf(ErrorCode code) {
     case ErrorCode::kStepNotFound:
     case ErrorCode::kPlanUnavailable:
     case ErrorCode::kSecretUnavailable:
+    case ErrorCode::kWorkerNotFound:
       return ExitCode::kNotFound;
     case ErrorCode::kRunQuarantined:
       return ExitCode::kStore;

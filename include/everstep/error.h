@@ -56,6 +56,7 @@ enum class ErrorCode : std::uint8_t {
   kStepNotTerminal,
   kArtifactNotFound,
   kSecretUnavailable,
+  kWorkerNotFound,
   kEngineStopped,
   // The store. Only kIndeterminate leaves open whether the write is durable.
   kStoreNotFound,

@@ -59,6 +59,7 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kStepNotTerminal, "STEP_NOT_TERMINAL"},
     {kArtifactNotFound, "ARTIFACT_NOT_FOUND"},
     {kSecretUnavailable, "SECRET_UNAVAILABLE"},
+    {kWorkerNotFound, "WORKER_NOT_FOUND"},
     {kEngineStopped, "ENGINE_STOPPED"},
     {kStoreNotFound, "STORE_NOT_FOUND"},
     {kStoreExists, "STORE_EXISTS"},

@@ -11,10 +11,10 @@
 #include "work/merge_tool.h"
 #include "work/noop_tool.h"
 #include "work/python_tool.h"
-#include "work/secret_inputs.h"
 #include "work/shell_tool.h"
 #include "work/sleep_tool.h"
 #include "work/sqlite_tool.h"
+#include "work/task_secrets.h"
 
 namespace everstep {
 namespace {
@@ -31,7 +31,9 @@ TaskOutcome NoSuchTool(const std::string& kind) {
 }  // namespace
 
 LocalToolBox::LocalToolBox(LocalToolBoxOptions options, Clock& clock)
-    : options_(std::move(options)), artifacts_(options_.tools.artifact_directory) {
+    : options_(std::move(options)),
+      artifacts_(options_.tools.artifact_directory),
+      record_(artifacts_, options_.tools.inline_bytes_max) {
   AddImmediate(std::make_unique<NoopTool>());
   AddImmediate(std::make_unique<EchoTool>());
   AddImmediate(std::make_unique<MergeTool>());
@@ -109,16 +111,7 @@ std::vector<std::string> LocalToolBox::Kinds() const {
 TaskOutcome LocalToolBox::RunNow(const Task& task) {
   const auto found = immediate_.find(task.kind);
   if (found == immediate_.end()) return NoSuchTool(task.kind);
-  TaskOutcome outcome = found->second->Run(task);
-  if (outcome.result.size() <= options_.tools.inline_bytes_max) return outcome;
-  auto stored = artifacts_.Write(outcome.result, {"result", "application/json", ""});
-  if (!stored) {
-    ToolOutcome failed = ToolOutcome::Failure("ARTIFACT_FAILED", stored.error().message, true);
-    return Recorded(std::move(failed), SecretMask());
-  }
-  outcome.result = ToJson(stored->InResult());
-  outcome.artifacts = ToJson(Value::List({stored->ToValue()}));
-  return outcome;
+  return record_.Of(found->second->Run(task), SecretMask());
 }
 
 void LocalToolBox::Start(Task task, TaskReports& reports) {
@@ -132,7 +125,7 @@ void LocalToolBox::Start(Task task, TaskReports& reports) {
     ToolOutcome failed =
         secret ? ToolOutcome::Failure("SECRET_UNAVAILABLE", call.error().message, false, "USER")
                : ToolOutcome::BadInput(call.error().message);
-    return reports.Finished(id, Recorded(std::move(failed), SecretMask()));
+    return reports.Finished(id, record_.Of(std::move(failed), SecretMask()));
   }
   report.mask = call->mask;
   call->beat = [&reports, id] { reports.Heartbeat(id); };
@@ -171,31 +164,22 @@ void LocalToolBox::Cancel(const TaskId& task, bool force) {
 Result<ToolCall> LocalToolBox::Prepare(Task task, CallId id) const {
   auto inputs = ValueFromJson(task.inputs.empty() ? "{}" : task.inputs);
   if (!inputs) return inputs.error();
-  SecretValues values;
-  std::vector<std::string> to_mask;
-  for (const SecretRef& ref : task.secrets) {
-    if (options_.secrets == nullptr) {
-      return Error{ErrorCode::kSecretUnavailable, "secret '" + ref.name + "': none are set up", {}};
-    }
-    auto value = options_.secrets->Get(ref);
-    if (!value) return value.error();
-    to_mask.push_back(*value);
-    values.emplace_back(ref.name, *std::move(value));
-  }
+  auto secrets = ReadSecrets(task, options_.secrets.get());
+  if (!secrets) return std::move(secrets).error();
   ToolCall call;
   call.id = id;
   call.inputs = *std::move(inputs);
-  if (!values.empty()) {
-    call.inputs = PutSecrets(call.inputs, task.secret_prefix, values);
+  if (!secrets->values.empty()) {
+    call.inputs = PutSecrets(call.inputs, task.secret_prefix, secrets->values);
   }
-  call.mask = std::make_shared<const SecretMask>(to_mask);
+  call.mask = std::move(secrets->mask);
   task.inputs.clear();
   call.task = std::move(task);
   return call;
 }
 
 void LocalToolBox::Finish(const Report& report, ToolOutcome outcome) {
-  TaskOutcome recorded = Recorded(std::move(outcome), *report.mask);
+  TaskOutcome recorded = record_.Of(std::move(outcome), *report.mask);
   {
     const std::lock_guard lock(mutex_);
     const auto found = running_.find(report.task);
@@ -203,34 +187,6 @@ void LocalToolBox::Finish(const Report& report, ToolOutcome outcome) {
     running_.erase(found);
   }
   report.reports->Finished(report.task, std::move(recorded));
-}
-
-TaskOutcome LocalToolBox::Recorded(ToolOutcome outcome, const SecretMask& mask) const {
-  TaskOutcome recorded;
-  recorded.succeeded = outcome.succeeded;
-  recorded.error_code = std::move(outcome.error_code);
-  recorded.error_message = mask.Mask(outcome.error_message);
-  recorded.retryable = outcome.retryable;
-  recorded.permanent = outcome.permanent;
-  recorded.retry_after = outcome.retry_after;
-  if (!outcome.succeeded) {
-    recorded.category = std::move(outcome.category);
-    if (!outcome.details.undefined()) recorded.details = ToJson(mask.Mask(outcome.details));
-  } else {
-    recorded.result = ToJson(mask.Mask(outcome.result));
-  }
-  if (recorded.result.size() > options_.tools.inline_bytes_max) {
-    auto stored = artifacts_.Write(recorded.result, {"result", "application/json", ""});
-    if (!stored) {
-      return Recorded(ToolOutcome::Failure("ARTIFACT_FAILED", stored.error().message, true), mask);
-    }
-    recorded.result = ToJson(stored->InResult());
-    outcome.artifacts.push_back(*std::move(stored));
-  }
-  ValueList refs;
-  for (const ArtifactRef& ref : outcome.artifacts) refs.push_back(mask.Mask(ref.ToValue()));
-  if (!refs.empty()) recorded.artifacts = ToJson(Value::List(std::move(refs)));
-  return recorded;
 }
 
 }  // namespace everstep

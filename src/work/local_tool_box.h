@@ -14,6 +14,7 @@
 #include "everstep/engine.h"
 #include "run/tool.h"
 #include "work/artifact_store.h"
+#include "work/outcome_record.h"
 #include "work/secrets.h"
 #include "work/tool_port.h"
 
@@ -72,10 +73,10 @@ class LocalToolBox final : public ToolBox {
   // The call with its secrets in place, or why it cannot be made.
   Result<ToolCall> Prepare(Task task, CallId id) const;
   void Finish(const Report& report, ToolOutcome outcome);
-  TaskOutcome Recorded(ToolOutcome outcome, const SecretMask& mask) const;
 
   const LocalToolBoxOptions options_;
   const ArtifactStore artifacts_;
+  const OutcomeRecord record_;
   ImmediateTools immediate_;
   Tools tools_;
   std::atomic<CallId> calls_ = 0;

@@ -19,8 +19,8 @@ namespace everstep {
 
 // Who asks for tasks: a process elsewhere, of one tenant.
 struct WorkerSpec {
-  std::string tenant_id;  // of the credential
-  std::string name;       // for people
+  std::string tenant_id;            // of the credential
+  std::string name;                 // for people
   std::vector<std::string> kinds;   // what it can do
   std::vector<std::string> queues;  // which it serves; empty: those of its kinds
   std::uint32_t slots = 1;          // tasks at once
@@ -29,11 +29,11 @@ struct WorkerSpec {
 // A task that is lent to a worker. The token names this lease and no other.
 struct LentTask {
   std::string token;
-  Task task;           // inputs with secrets in place
+  Task task;  // inputs with secrets in place
   Timestamp lease_until{};
 };
 
-// What a worker says of a task it holds.
+// What a worker says of a task it holds. `result`, `details` and `artifacts` are well-formed JSON.
 struct WorkReport {
   std::string token;
   TaskOutcome outcome;
@@ -54,8 +54,8 @@ struct PollAnswer {
     std::string token;
     Error error;  // kStepAttemptStale: the lease was lost, or the run does not want it any more
   };
-  std::vector<Refused> refused;      // reports that were not taken
-  std::vector<std::string> stop;     // tokens whose work is not wanted any more
+  std::vector<Refused> refused;   // reports that were not taken
+  std::vector<std::string> stop;  // tokens whose work is not wanted any more
   std::chrono::milliseconds lease{0};
 };
 
@@ -77,11 +77,14 @@ struct QueueView {
 };
 
 struct RemoteWorkOptions {
-  std::chrono::milliseconds lease{30'000};           // prolonged by heartbeats
+  std::chrono::milliseconds lease{30'000};             // prolonged by heartbeats
   std::chrono::milliseconds worker_forgotten{90'000};  // after so long without a call
   std::chrono::milliseconds wait_max{60'000};
   std::uint32_t workers_max = 10'000;
-  std::uint32_t batch_max = 1'000;
+  std::uint32_t batch_max = 1'000;          // reports, heartbeats and tasks of a poll
+  std::string artifact_directory;           // where large results are kept
+  std::uint64_t inline_bytes_max = 65'536;  // larger results are
+  bool threads = true;                      // false: the owner calls Tick
 };
 
 // Tasks for workers in other processes: those of every kind that this machine has no tool for.
@@ -103,8 +106,13 @@ class RemoteWork final : public ToolBox {
 
   // ---- for workers
   // The worker's id. kInvalidArgument.
-  Result<std::string> Register(WorkerSpec spec);
-  // `answer` is called once, on any thread, also from inside. kWorkerNotFound: register (again).
+  Result<std::string> Register(WorkerSpec spec);  // also kAdmissionRejected: too many workers
+  // `answer` is called once, on any thread, also from inside; it should hand over and return, since
+  // it may be called on a thread that decides for runs. kWorkerNotFound: register (again).
+  // kInvalidArgument: more than batch_max.
+  //
+  // It is answered when all its reports are durable and there is a task, or something to stop, or
+  // nothing to wait for: `wait` is over, or `tasks_max` is zero.
   void Poll(PollRequest request, std::function<void(Result<PollAnswer>)> answer);
   // It gets no more tasks; those it holds it may still report.
   Status Drain(std::string_view tenant_id, std::string_view worker_id);
@@ -116,6 +124,12 @@ class RemoteWork final : public ToolBox {
   std::vector<QueueView> Queues(std::string_view tenant_id);
   Status SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
   std::uint64_t leases_lost() const;
+  // No poll gets a task any more; before a shutdown.
+  void StopLending();
+
+  // Without threads: ends leases, polls and workers whose time is over. Answers when to come again;
+  // unset: never.
+  Timestamp Tick();
 
   // ---- ToolBox
   bool Has(std::string_view kind) const override;
@@ -125,6 +139,11 @@ class RemoteWork final : public ToolBox {
   void Cancel(const TaskId& task, bool force) override;
   std::uint32_t Slots(std::string_view kind) const override;
   std::vector<std::string> Kinds() const override;
+  bool HasOthers() const override { return true; }
+  bool WaitsForWorker(std::string_view kind) const override;
+  void Flush() override;
+  std::string WhyWaiting(const TaskId& task) const override;
+  std::uint64_t waiting() const override;
 
  private:
   struct State;

@@ -1,0 +1,334 @@
+#include "work/remote_work.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "event/identifier.h"
+#include "flow/plan.h"
+#include "work/remote_work_state.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kShelvesMax = 1'000;  // of a worker: its kinds in its queues
+constexpr std::uint32_t kSlotsMax = 10'000;
+constexpr std::size_t kNameBytesMax = 200;
+
+bool IsQueueName(std::string_view name) { return !name.empty() && name.size() <= kNameBytesMax; }
+
+Error NoWorker(std::string_view worker_id) {
+  return {ErrorCode::kWorkerNotFound, "there is no worker " + std::string(worker_id), {}};
+}
+
+}  // namespace
+
+RemoteWork::State::State(std::unique_ptr<ToolBox> tools, std::shared_ptr<const Secrets> secret,
+                         Clock& clock_port, Random& random_port, RemoteWorkOptions given)
+    : options(std::move(given)),
+      local(std::move(tools)),
+      secrets(std::move(secret)),
+      record(ArtifactStore(options.artifact_directory), options.inline_bytes_max),
+      clock(clock_port),
+      random(random_port) {}
+
+RemoteWork::RemoteWork(std::unique_ptr<ToolBox> local, std::shared_ptr<const Secrets> secrets,
+                       Clock& clock, Random& random, RemoteWorkOptions options)
+    : state_(std::make_unique<State>(std::move(local), std::move(secrets), clock, random,
+                                     std::move(options))) {
+  if (state_->options.threads) state_->timer = std::thread([this] { state_->WatchClock(); });
+}
+
+RemoteWork::~RemoteWork() {
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+    state_->lends = false;
+    for (const auto& [id, task] : state_->tasks) out.cancelled.push_back({id, task->reports});
+    for (const auto& [id, worker] : state_->workers) {
+      while (!worker->polls.empty()) {
+        const std::shared_ptr<RemotePoll> poll = worker->polls.front();
+        state_->Unpark(*poll);
+        state_->Answer(poll, out);
+      }
+    }
+    for (const auto& poll : state_->durable) state_->Answer(poll, out);
+  }
+  state_->timer_wake.notify_all();
+  if (state_->timer.joinable()) state_->timer.join();
+  state_->Make(std::move(out));
+}
+
+// ---- under the lock
+
+Timestamp RemoteWork::State::Now() {
+  const Timestamp now = clock.Now() + behind;
+  if (now < last_now) {
+    behind += last_now - now;
+  } else {
+    last_now = now;
+  }
+  return last_now;
+}
+
+std::string RemoteWork::State::NewName() {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(32);
+  for (int word = 0; word < 2; ++word) {
+    std::uint64_t bits = random.Next();
+    for (int i = 0; i < 16; ++i, bits >>= 4) text += kDigits[bits & 15];
+  }
+  return text;
+}
+
+std::shared_ptr<RemoteWorker> RemoteWork::State::Find(std::string_view tenant_id,
+                                                      std::string_view worker_id) const {
+  const auto found = workers.find(std::string(worker_id));
+  const bool known = found != workers.end() && found->second->spec.tenant_id == tenant_id;
+  return known ? found->second : nullptr;
+}
+
+void RemoteWork::State::Seen(RemoteWorker& worker) {
+  worker.seen_at = Now();
+  seen.splice(seen.end(), seen, worker.seen);
+}
+
+void RemoteWork::State::Forget(const std::shared_ptr<RemoteWorker>& worker, Outcalls& out) {
+  const std::shared_ptr<RemoteWorker> kept = worker;  // the table's own goes
+  kept->removed = true;
+  queues.Update(*kept);
+  while (!kept->held.empty()) Lose(*kept->held.front(), out);
+  while (!kept->polls.empty()) {
+    const std::shared_ptr<RemotePoll> poll = kept->polls.front();
+    Unpark(*poll);
+    Answer(poll, out);
+  }
+  queues.Remove(*kept);
+  seen.erase(kept->seen);
+  workers.erase(kept->id);
+}
+
+Status RemoteWork::State::CheckSpec(const WorkerSpec& spec) const {
+  Error error{ErrorCode::kInvalidArgument, "the worker cannot be registered", {}};
+  const auto fault = [&error](std::string pointer, std::string message) {
+    error.faults.push_back({std::move(pointer), std::move(message)});
+  };
+  if (spec.name.size() > kNameBytesMax) fault("/name", "has more than 200 bytes");
+  if (spec.kinds.empty()) fault("/kinds", "names nothing that the worker can do");
+  if (spec.slots == 0 || spec.slots > kSlotsMax) fault("/slots", "must be 1 to 10000");
+  if (spec.kinds.size() * std::max<std::size_t>(1, spec.queues.size()) > kShelvesMax) {
+    fault("/kinds", "kinds times queues are more than 1000");
+    return error;
+  }
+  for (std::size_t i = 0; i < spec.kinds.size(); ++i) {
+    const std::string& kind = spec.kinds[i];
+    const std::string pointer = "/kinds/" + std::to_string(i);
+    if (!IsToolName(kind)) {
+      fault(pointer, "must be letters, digits and . _ - (1 to 100), a letter first");
+    } else if (IsBuiltInTool(kind) || local->Has(kind)) {
+      fault(pointer, "'" + kind + "' is a tool of the server; give the worker's kind another name");
+    }
+  }
+  for (std::size_t i = 0; i < spec.queues.size(); ++i) {
+    if (!IsQueueName(spec.queues[i])) {
+      fault("/queues/" + std::to_string(i), "must have 1 to 200 bytes");
+    }
+  }
+  if (!error.faults.empty()) return error;
+  if (workers.size() < options.workers_max) return Ok();
+  return Error{ErrorCode::kAdmissionRejected,
+               "there are " + std::to_string(workers.size()) + " workers, which is the limit",
+               {}};
+}
+
+// ---- for workers
+
+Result<std::string> RemoteWork::Register(WorkerSpec spec) {
+  const std::lock_guard lock(state_->mutex);
+  const Status checked = state_->CheckSpec(spec);
+  if (!checked) return checked.error();
+  auto worker = std::make_shared<RemoteWorker>();
+  worker->id = state_->NewName();
+  worker->spec = std::move(spec);
+  worker->seen_at = state_->Now();
+  worker->seen = state_->seen.insert(state_->seen.end(), worker.get());
+  state_->queues.Add(*worker);
+  state_->WakeTimer(worker->seen_at + state_->options.worker_forgotten);
+  std::string id = worker->id;
+  state_->workers.emplace(id, std::move(worker));
+  return id;
+}
+
+Status RemoteWork::Drain(std::string_view tenant_id, std::string_view worker_id) {
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto worker = state_->Find(tenant_id, worker_id);
+    if (worker == nullptr) return NoWorker(worker_id);
+    worker->draining = true;
+    state_->Seen(*worker);
+    while (!worker->polls.empty()) {
+      const std::shared_ptr<RemotePoll> poll = worker->polls.front();
+      state_->Unpark(*poll);
+      state_->Answer(poll, out);
+    }
+  }
+  state_->Make(std::move(out));
+  return Ok();
+}
+
+Status RemoteWork::Remove(std::string_view tenant_id, std::string_view worker_id) {
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto worker = state_->Find(tenant_id, worker_id);
+    if (worker == nullptr) return NoWorker(worker_id);
+    state_->Forget(worker, out);
+  }
+  state_->Make(std::move(out));
+  return Ok();
+}
+
+// ---- for people
+
+std::vector<WorkerView> RemoteWork::Workers(std::string_view tenant_id) {
+  std::vector<WorkerView> views;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [id, worker] : state_->workers) {
+    if (worker->spec.tenant_id != tenant_id) continue;
+    views.push_back({id, worker->spec, static_cast<std::uint32_t>(worker->held.size()),
+                     worker->draining, worker->seen_at - state_->behind});
+  }
+  std::ranges::sort(views, {}, [](const WorkerView& view) {
+    return std::pair(std::string_view(view.spec.name), std::string_view(view.worker_id));
+  });
+  return views;
+}
+
+std::vector<QueueView> RemoteWork::Queues(std::string_view tenant_id) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->queues.Views(tenant_id, state_->Now());
+}
+
+Status RemoteWork::SetConcurrency(std::string_view tenant_id, std::string_view queue,
+                                  std::uint32_t limit) {
+  if (!IsQueueName(queue)) {
+    return Error{ErrorCode::kInvalidArgument, "the name of a queue has 1 to 200 bytes", {}};
+  }
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->queues.SetConcurrency(tenant_id, queue, limit);
+    state_->ServeQueue(std::string(tenant_id), std::string(queue), out);
+  }
+  state_->Make(std::move(out));
+  return Ok();
+}
+
+std::uint64_t RemoteWork::leases_lost() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->leases_lost;
+}
+
+void RemoteWork::StopLending() {
+  const std::lock_guard lock(state_->mutex);
+  state_->lends = false;
+}
+
+Timestamp RemoteWork::Tick() {
+  State::Outcalls out;
+  Timestamp next{};
+  {
+    const std::lock_guard lock(state_->mutex);
+    next = state_->EndWhatIsDue(out);
+  }
+  state_->Make(std::move(out));
+  return next;
+}
+
+// ---- ToolBox
+
+bool RemoteWork::Has(std::string_view kind) const {
+  return state_->local->Has(kind) || (!IsBuiltInTool(kind) && IsToolName(kind));
+}
+
+bool RemoteWork::Immediate(std::string_view kind) const { return state_->local->Immediate(kind); }
+
+bool RemoteWork::WaitsForWorker(std::string_view kind) const { return !state_->local->Has(kind); }
+
+TaskOutcome RemoteWork::RunNow(const Task& task) { return state_->local->RunNow(task); }
+
+std::uint32_t RemoteWork::Slots(std::string_view kind) const { return state_->local->Slots(kind); }
+
+std::vector<std::string> RemoteWork::Kinds() const { return state_->local->Kinds(); }
+
+void RemoteWork::Start(Task task, TaskReports& reports) {
+  if (state_->local->Has(task.kind)) return state_->local->Start(std::move(task), reports);
+  auto remote = std::make_unique<RemoteTask>();
+  remote->reports = &reports;
+  remote->beats = task.heartbeat_timeout.has_value();
+  remote->task = std::move(task);
+  const std::lock_guard lock(state_->mutex);
+  remote->queued_at = state_->Now();
+  RemoteTask& put = *remote;
+  // One that is there already is the same delivery; its report serves for both.
+  if (!state_->tasks.try_emplace(put.task.id, std::move(remote)).second) return;
+  state_->queues.Put(put);
+  RemoteShelf& shelf = *put.shelf;
+  if (!shelf.asking.empty() && !std::exchange(shelf.has_news, true)) {
+    state_->news.push_back(&shelf);
+  }
+}
+
+void RemoteWork::Flush() {
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto durable = std::exchange(state_->durable, {});
+    const auto news = std::exchange(state_->news, {});
+    for (const auto& poll : durable) state_->Settle(poll, out);
+    for (RemoteShelf* shelf : news) {
+      shelf->has_news = false;
+      state_->Serve(*shelf, out);
+      state_->queues.ForgetIfUnused(*shelf);
+    }
+  }
+  state_->Make(std::move(out));
+  state_->local->Flush();
+}
+
+void RemoteWork::Cancel(const TaskId& task, bool force) {
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->tasks.find(task);
+    if (found != state_->tasks.end()) state_->Cancel(*found->second, force, out);
+  }
+  state_->Make(std::move(out));
+  state_->local->Cancel(task, force);
+}
+
+std::string RemoteWork::WhyWaiting(const TaskId& task) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->tasks.find(task);
+  if (found == state_->tasks.end() || found->second->worker != nullptr) return {};
+  const RemoteShelf& shelf = *found->second->shelf;
+  const auto serving = std::ranges::count_if(
+      shelf.workers, [](const RemoteWorker* worker) { return !worker->draining; });
+  std::string text = "waits for a worker that can do '" + shelf.kind + "'";
+  if (shelf.queue->name != shelf.kind) text += " in queue '" + shelf.queue->name + "'";
+  if (serving == 0) return text + "; none is connected";
+  if (shelf.queue->full()) {
+    return text + "; the queue has lent " + std::to_string(shelf.queue->held) +
+           " tasks, which is its limit";
+  }
+  return text + "; " + std::to_string(serving) + " connected";
+}
+
+std::uint64_t RemoteWork::waiting() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->queues.waiting();
+}
+
+}  // namespace everstep
