@@ -33,13 +33,23 @@ foreach(layer IN LISTS EVERSTEP_LAYERS)
   endif()
 endforeach()
 
+# What the server hands out is a part of it.
+file(GLOB served CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/errors/*.md)
+list(APPEND served ${CMAKE_SOURCE_DIR}/schemas/openapi.json)
+set(served_source ${CMAKE_BINARY_DIR}/generated/served_documents.cc)
+add_custom_command(OUTPUT ${served_source}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${served_source} "-DDOCUMENTS=${served}"
+          -P ${CMAKE_SOURCE_DIR}/cmake/EmbedDocuments.cmake
+  DEPENDS ${served} ${CMAKE_SOURCE_DIR}/cmake/EmbedDocuments.cmake VERBATIM)
+target_sources(everstep_serve PRIVATE ${served_source})
+
 # What a program that embeds Everstep links: the public headers and all that stands behind them.
 add_library(everstep_api INTERFACE)
 add_library(everstep::everstep ALIAS everstep_api)
 set_target_properties(everstep_api PROPERTIES EXPORT_NAME everstep)
 target_include_directories(everstep_api INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
-target_link_libraries(everstep_api INTERFACE everstep_work)
+target_link_libraries(everstep_api INTERFACE everstep_work everstep_client)
 
 # For our own programs and tests, which may look behind the public headers.
 add_library(everstep_internal INTERFACE)

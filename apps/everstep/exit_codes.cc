@@ -29,6 +29,8 @@ ExitCode ExitCodeOf(ErrorCode code) {
     case ErrorCode::kHookNotFound:
     case ErrorCode::kStepNotFound:
     case ErrorCode::kPlanUnavailable:
+    case ErrorCode::kPlanNotFound:
+    case ErrorCode::kArtifactNotFound:
     case ErrorCode::kSecretUnavailable:
     case ErrorCode::kWorkerNotFound:
       return ExitCode::kNotFound;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,9 @@ enum class ErrorCode : std::uint8_t {
   kArtifactNotFound,
   kSecretUnavailable,
   kWorkerNotFound,
+  kPlanNotFound,
+  kPlanVersionTaken,
+  kServerUnavailable,
   kEngineStopped,
   // The store. Only kIndeterminate leaves open whether the write is durable.
   kStoreNotFound,
@@ -75,6 +79,7 @@ inline constexpr int kErrorCodeCount = static_cast<int>(ErrorCode::kIndeterminat
 
 // "RUN_TERMINAL" and so on; stable, part of the API.
 std::string_view Name(ErrorCode code);
+std::optional<ErrorCode> ErrorCodeNamed(std::string_view name);
 
 // Who has to act: the caller's data, the state of the run, the store, or recovery.
 enum class ErrorKind : std::uint8_t { kInput, kRejection, kStore, kIndeterminate };

@@ -60,6 +60,9 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kArtifactNotFound, "ARTIFACT_NOT_FOUND"},
     {kSecretUnavailable, "SECRET_UNAVAILABLE"},
     {kWorkerNotFound, "WORKER_NOT_FOUND"},
+    {kPlanNotFound, "PLAN_NOT_FOUND"},
+    {kPlanVersionTaken, "PLAN_VERSION_TAKEN"},
+    {kServerUnavailable, "SERVER_UNAVAILABLE"},
     {kEngineStopped, "ENGINE_STOPPED"},
     {kStoreNotFound, "STORE_NOT_FOUND"},
     {kStoreExists, "STORE_EXISTS"},
@@ -87,6 +90,13 @@ std::string_view Name(ErrorCode code) {
   const auto index = static_cast<std::size_t>(code);
   EVERSTEP_ASSERT(index < kNames.size());
   return kNames[index].name;
+}
+
+std::optional<ErrorCode> ErrorCodeNamed(std::string_view name) {
+  for (const NamedCode& known : kNames) {
+    if (known.name == name) return known.code;
+  }
+  return std::nullopt;
 }
 
 ErrorKind KindOf(ErrorCode code) {

@@ -1,7 +1,9 @@
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -51,6 +53,14 @@ std::optional<std::string> EnvironmentVariable(std::string_view name) {
 Random& SystemRandom() {
   static KernelRandom random;
   return random;
+}
+
+std::uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0;
+  std::uint64_t resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace everstep

@@ -68,6 +68,12 @@ class LocalEngine final : public Engine, private LaneHost {
   // A write had an unknown outcome: the engine has to be opened again.
   bool stopped() const;
   StateStore& store() { return log_->store(); }
+  EmbeddedLog& embedded_log() { return *log_; }
+  PlanLibrary& library() { return library_; }
+  // What was running before this process goes on.
+  bool recovered() const { return recovered_.load(); }
+  // Prepare neither reads the disk nor fetches anything: the plan is compiled, and is the only one.
+  bool IsReadyFor(const StartRequest& request);
 
  private:
   // LaneHost
@@ -132,7 +138,7 @@ class LocalEngine final : public Engine, private LaneHost {
   std::condition_variable ended_;  // some run did, or recovery
   std::condition_variable clock_wake_;
   bool stop_ = false;  // guarded by mutex_, as all below
-  bool recovered_ = false;
+  std::atomic<bool> recovered_{false};
   bool look_again_ = false;
   std::atomic<std::uint64_t> timers_fired_{0};
   std::atomic<std::uint64_t> lateness_us_max_{0};

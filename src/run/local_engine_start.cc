@@ -1,5 +1,6 @@
 // How a start is checked and where its plan comes from; children; runs that are run again.
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -108,6 +109,14 @@ Status LocalEngine::AddChildren(const Plan& plan, const std::string& base, int d
     if (!deeper) return deeper;
   }
   return Ok();
+}
+
+bool LocalEngine::IsReadyFor(const StartRequest& request) {
+  if (request.plan_ref || !recovered()) return false;
+  const auto plan = library_.Known(Sha256(request.plan));
+  return plan != nullptr && std::ranges::none_of(plan->steps, [](const PlanStep& step) {
+           return step.child.has_value();
+         });
 }
 
 Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {

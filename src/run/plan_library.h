@@ -22,13 +22,16 @@ class PlanLibrary {
 
   // Reads, checks and keeps a plan. On return it is durable. Faults as ReadPlan.
   Result<std::shared_ptr<const Plan>> Add(std::string_view document);
+  // The plan if it is compiled, without looking into the store; null: it is not.
+  std::shared_ptr<const Plan> Known(const Sha256Digest& sha256);
   // kPlanUnavailable: the store does not have it.
   Result<std::shared_ptr<const Plan>> Find(const Sha256Digest& sha256);
+  // What Add checks plans for.
+  const PlanAudience& audience() const { return audience_; }
 
  private:
   using Order = std::list<std::shared_ptr<const Plan>>;  // most recently used first
 
-  std::shared_ptr<const Plan> Known(const Sha256Digest& sha256);
   void Keep(std::shared_ptr<const Plan> plan);
 
   StateStore& store_;

@@ -24,6 +24,7 @@ constexpr Route kRoutes[] = {
 
     {"POST", "/v1/runs", "startRun", kRunStart, kPlanBody},
     {"GET", "/v1/runs", "listRuns", kRunRead, kNoBody},
+    {"GET", "/v1/counts", "countRuns", kRunRead, kNoBody},
     {"GET", "/v1/runs/{runId}", "getRun", kRunRead, kNoBody},
     {"POST", "/v1/runs/{runId}/cancel", "cancelRun", kRunCancel, kSmallBody},
     {"POST", "/v1/runs/{runId}/approve", "approveRun", kRunApprove, kSmallBody},

@@ -226,6 +226,8 @@ Status RemoteWork::SetConcurrency(std::string_view tenant_id, std::string_view q
   return Ok();
 }
 
+std::chrono::milliseconds RemoteWork::lease() const { return state_->options.lease; }
+
 std::uint64_t RemoteWork::leases_lost() const {
   const std::lock_guard lock(state_->mutex);
   return state_->leases_lost;

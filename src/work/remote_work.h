@@ -124,6 +124,7 @@ class RemoteWork final : public ToolBox {
   std::vector<QueueView> Queues(std::string_view tenant_id);
   Status SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
   std::uint64_t leases_lost() const;
+  std::chrono::milliseconds lease() const;
   // No poll gets a task any more; before a shutdown.
   void StopLending();
 

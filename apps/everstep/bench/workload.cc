@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/assert.h"
+#include "base/environment.h"
 #include "event/idempotency_key.h"
 
 namespace everstep::cli {
@@ -97,11 +98,7 @@ double WallSeconds() {
 }
 
 double ResidentMegabytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t total = 0;
-  std::uint64_t resident = 0;
-  statm >> total >> resident;
-  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1048576.0;
+  return static_cast<double>(ResidentBytes()) / 1048576.0;
 }
 
 double Quantile(std::vector<double> values, double q) {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "everstep/engine.h"
+#include "everstep/result.h"
+
+namespace everstep {
+
+struct ClientOptions {
+  std::string url;                            // "https://everstep.example:7233"
+  std::string token;                          // of the API; empty: none is sent
+  std::string certificate_authorities;        // a PEM file; empty: the system's
+  std::chrono::milliseconds timeout{30'000};  // of one request
+};
+
+// An engine that is a server elsewhere. Calls are HTTP requests and block; those that change
+// something carry an id, so that a request that got no answer is repeated without being done twice.
+// What only the server's own process can do (Backup, Verify, Compact, retention, Drain) answers
+// kInvalidArgument. kServerUnavailable: no answer. kAuthzDenied: the token does not allow it.
+// Thread-safe.
+Result<std::unique_ptr<Engine>> Connect(ClientOptions options);
+
+}  // namespace everstep

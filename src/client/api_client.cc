@@ -1,0 +1,116 @@
+#include "client/api_client.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "flow/value.h"
+
+namespace everstep {
+namespace {
+
+constexpr int kTries = 4;
+constexpr std::size_t kAnswerBytesMax = 256 << 20;
+
+// Codes of HTTP alone, which no ErrorCode names.
+ErrorCode CodeOfStatus(int status) {
+  if (status == 401 || status == 403) return ErrorCode::kAuthzDenied;
+  if (status == 404 || status == 405) return ErrorCode::kServerUnavailable;
+  if (status == 429) return ErrorCode::kAdmissionRejected;
+  return status >= 500 ? ErrorCode::kServerUnavailable : ErrorCode::kInvalidArgument;
+}
+
+// RFC 9457, as serve/problem.h writes it.
+Error ErrorOf(const HttpResponse& response) {
+  const auto problem = ValueFromJson(response.body);
+  if (!problem || problem->kind() != Value::Kind::kMap) {
+    return {CodeOfStatus(response.status),
+            "the server answered with status " + std::to_string(response.status),
+            {}};
+  }
+  const std::string name = ToText(problem->Get("code"));
+  const auto code = ErrorCodeNamed(name);
+  Error error{code.value_or(CodeOfStatus(response.status)), ToText(problem->Get("detail")), {}};
+  if (error.message.empty()) error.message = ToText(problem->Get("title"));
+  if (!code && !name.empty()) error.message = name + ": " + error.message;
+  const Value faults = problem->Get("faults");
+  if (faults.kind() != Value::Kind::kList) return error;
+  for (const Value& fault : faults.list()) {
+    const auto number = [&fault](const char* member) {
+      const Value value = fault.Get(member);
+      return value.kind() == Value::Kind::kInt ? static_cast<std::uint32_t>(value.int_value()) : 0;
+    };
+    error.faults.push_back({ToText(fault.Get("pointer")), ToText(fault.Get("message")),
+                            number("line"), number("column")});
+  }
+  return error;
+}
+
+AddressPolicy Anywhere() {
+  AddressPolicy policy;
+  policy.allow_private = true;
+  return policy;
+}
+
+}  // namespace
+
+ApiClient::ApiClient(ClientOptions options) : options_(std::move(options)), http_(Anywhere()) {}
+
+Result<std::string> ApiClient::Send(const Call& call) {
+  const bool repeatable = call.method == "GET" || !call.idempotency_key.empty();
+  HttpOutcome outcome;
+  for (int tried = 0; tried < (repeatable ? kTries : 1); ++tried) {
+    HttpRequest request;
+    request.method = call.method;
+    request.url = options_.url + call.path;
+    request.body = call.body;
+    request.timeout = options_.timeout + call.extra_wait;
+    request.response_bytes_max = kAnswerBytesMax;
+    request.redirects_max = 0;
+    if (!options_.token.empty()) {
+      request.headers.emplace_back("Authorization", "Bearer " + options_.token);
+    }
+    if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
+    if (!call.idempotency_key.empty()) {
+      request.headers.emplace_back("Idempotency-Key", call.idempotency_key);
+    }
+    outcome = http_.SendAndWait(std::move(request));
+    if (outcome.failure == HttpFailure::kNone) break;
+    if (outcome.failure != HttpFailure::kConnect && outcome.failure != HttpFailure::kTimeout) break;
+  }
+  if (outcome.failure != HttpFailure::kNone) {
+    return Error{ErrorCode::kServerUnavailable, options_.url + ": " + outcome.message, {}};
+  }
+  const int status = outcome.response.status;
+  if (status >= 200 && status < 300) return std::move(outcome.response.body);
+  return ErrorOf(outcome.response);
+}
+
+std::string PercentEncode(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string out;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+void QueryWriter::Add(std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  text_ += text_.empty() ? '?' : '&';
+  text_.append(name).append("=").append(PercentEncode(value));
+}
+
+void QueryWriter::Add(std::string_view name, std::uint64_t value) {
+  Add(name, std::to_string(value));
+}
+
+}  // namespace everstep

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "everstep/client.h"
+#include "everstep/result.h"
+#include "net/http_client.h"
+#include "wire/wire.h"
+
+namespace everstep {
+
+// Requests to the API of a server, and its problems as errors. Thread-safe.
+class ApiClient {
+ public:
+  explicit ApiClient(ClientOptions options);
+
+  struct Call {
+    std::string method = "GET";
+    std::string path{};  // "/v1/…" with its query
+    std::string body{};
+    std::string content_type = "application/json";
+    std::string idempotency_key{};              // empty: none
+    std::chrono::milliseconds extra_wait{0};  // that the server may take on purpose
+  };
+  // The body of a 2xx answer. A request that may be repeated (GET, or with an idempotency key) and
+  // got no answer is sent again, a few times.
+  Result<std::string> Send(const Call& call);
+
+  template <typename T>
+  Result<T> Get(std::string path) {
+    const auto body = Send({.path = std::move(path)});
+    if (!body) return body.error();
+    return FromWire<T>(*body, UnknownMembers::kIgnore);
+  }
+  template <typename T>
+  Result<T> Post(Call call) {
+    call.method = "POST";
+    const auto body = Send(call);
+    if (!body) return body.error();
+    return FromWire<T>(*body, UnknownMembers::kIgnore);
+  }
+
+ private:
+  const ClientOptions options_;
+  HttpClient http_;
+};
+
+// `text` as one segment of a path, or as the value of a query parameter.
+std::string PercentEncode(std::string_view text);
+
+// "?name=value&…"; what is empty is left out.
+class QueryWriter {
+ public:
+  void Add(std::string_view name, std::string_view value);
+  void Add(std::string_view name, std::uint64_t value);
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace everstep

@@ -1,0 +1,251 @@
+#include "serve/api.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/event_view.h"
+#include "serve/operations.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::uint32_t kPoolThreads = 8;
+
+using enum RunsOn;
+constexpr OperationEntry kOperations[] = {
+    {"getLiveness", GetLiveness, kIoThread},
+    {"getReadiness", GetReadiness, kPool},
+    {"getOpenApi", GetOpenApi, kIoThread},
+    {"getErrorPage", GetErrorPage, kIoThread},
+    {"receiveWebhook", ReceiveWebhook, kPool},
+    {"getMetrics", GetMetrics, kPool},
+    {"startRun", StartRun, kIoThread},
+    {"listRuns", ListRuns, kPool},
+    {"countRuns", CountRuns, kPool},
+    {"getRun", GetRun, kPool},
+    {"cancelRun", CancelRun, kPool},
+    {"approveRun", ApproveRun, kPool},
+    {"getSnapshot", GetSnapshot, kPool},
+    {"listSteps", ListSteps, kPool},
+    {"getStep", GetStep, kPool},
+    {"explainRun", ExplainRun, kPool},
+    {"listRunEvents", ListRunEvents, kPool},
+    {"sendSignal", SendSignal, kPool},
+    {"listSignals", ListSignals, kPool},
+    {"listEvents", ListEvents, kPool},
+    {"appendEvents", AppendEvents, kIoThread},
+    {"deliverHook", DeliverHook, kPool},
+    {"getHook", GetHook, kPool},
+    {"registerPlan", RegisterPlan, kPool},
+    {"listPlans", ListPlans, kPool},
+    {"checkPlan", CheckPlan, kPool},
+    {"getPlan", GetPlan, kPool},
+    {"getPlanVersion", GetPlanVersion, kPool},
+    {"getPlanGraph", GetPlanGraph, kPool},
+    {"listQueues", ListQueues, kPool},
+    {"setQueue", SetQueue, kPool},
+    {"putArtifact", PutArtifact, kPool},
+    {"getArtifact", GetArtifact, kPool},
+    {"listAlerts", ListAlerts, kIoThread},
+    {"listAudit", ListAudit, kPool},
+    {"listTokens", ListTokens, kPool},
+    {"createToken", CreateToken, kPool},
+    {"revokeToken", RevokeToken, kPool},
+    {"rotateToken", RotateToken, kPool},
+    {"listWorkers", ListWorkers, kPool},
+    {"registerWorker", RegisterWorker, kIoThread},
+    {"pollWork", PollWork, kIoThread},
+    {"drainWorker", DrainWorker, kIoThread},
+    {"removeWorker", RemoveWorker, kIoThread},
+};
+
+// What stands in the runs' own logs, with who did it, is not told a second time in the audit log.
+constexpr std::string_view kInRunLogs[] = {"startRun",    "appendEvents",   "pollWork",
+                                           "deliverHook", "receiveWebhook", "checkPlan"};
+
+bool IsAudited(const Route& route, int status) {
+  if (status == 401 || status == 403) return true;
+  if (route.method == "GET") return false;
+  return std::ranges::find(kInRunLogs, route.operation) == std::end(kInRunLogs);
+}
+
+Caller Everybody() {
+  const RoleSet roles(Role::kAdmin, Role::kSystem);
+  return {"dev", "dev", "default", roles, PermissionsOf(roles)};
+}
+
+std::string_view BearerOf(const ServerRequest& request) {
+  const std::string_view header = request.Header("authorization");
+  constexpr std::string_view kScheme = "bearer ";
+  if (header.size() <= kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = header[i];
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower != kScheme[i]) return {};
+  }
+  return header.substr(kScheme.size());
+}
+
+}  // namespace
+
+const OperationEntry* FindOperation(std::string_view id) {
+  const auto found = std::ranges::find(kOperations, id, &OperationEntry::id);
+  return found == std::end(kOperations) ? nullptr : &*found;
+}
+
+Api::Api(Parts parts, ApiOptions options)
+    : parts_(parts),
+      options_(std::move(options)),
+      router_(Routes()),
+      answers_({}, parts_.clock),
+      idempotency_(answers_),
+      plans_(parts_.engine.store(), parts_.engine.embedded_log().committer(),
+             parts_.engine.library(), parts_.clock),
+      followers_(parts_.engine.embedded_log()),
+      appends_(parts_.engine.log()),
+      pool_(kPoolThreads) {
+  for (const Route& route : Routes()) operations_.push_back(FindOperation(route.operation));
+}
+
+Api::~Api() = default;
+
+std::size_t Api::BodyBytesMax(const ServerRequest& head) {
+  const RouteMatch match = router_.Match(head.method, head.path);
+  // A body that nobody reads may still come; it is refused by the operation, not by the socket.
+  constexpr std::size_t kUnwanted = 4 << 10;
+  if (match.outcome != RouteMatch::Outcome::kFound) return kUnwanted;
+  return std::max(match.route->body_bytes_max, kUnwanted);
+}
+
+void Api::Handle(HttpCall http) {
+  const ServerRequest& request = http.request();
+  const auto given = ParseTraceContext(request.Header("traceparent"), request.Header("tracestate"));
+  TraceContext trace = given ? ChildOf(*given, parts_.random) : NewTrace(parts_.random);
+  RouteMatch match = router_.Match(request.method, request.path);
+  if (match.outcome != RouteMatch::Outcome::kFound) {
+    const auto refuse = [&](const Problem& problem) {
+      http.Reply(ToResponse(problem, trace.trace_id));
+    };
+    switch (match.outcome) {
+      case RouteMatch::Outcome::kMethodNotAllowed:
+        return refuse(MethodNotAllowed(match.allow));
+      case RouteMatch::Outcome::kMalformedPath:
+        return refuse(ProblemOf(HttpCode::kBadRequest, "the path is not well encoded"));
+      default:
+        return refuse(ProblemOf(HttpCode::kNotFound, "there is no such address in this API"));
+    }
+  }
+  const auto index = static_cast<std::size_t>(match.route - Routes().data());
+  auto call = std::make_shared<ApiCall>(std::move(http), std::move(match), std::move(trace),
+                                        static_cast<CallObserver&>(*this));
+  if (!Authenticate(*call) || !BeginOnce(*call)) return;
+  const OperationEntry* operation = operations_[index];
+  EVERSTEP_ASSERT(operation != nullptr);
+  if (operation->where == kIoThread) return operation->run(*this, std::move(call));
+  pool_.Run([this, operation, call = std::move(call)]() mutable {
+    operation->run(*this, std::move(call));
+  });
+}
+
+bool Api::Authenticate(ApiCall& call) {
+  const auto& permission = call.route().permission;
+  if (!permission) return true;
+  if (options_.metrics_open && *permission == Permission::kMetricsRead) return true;
+  if (parts_.tokens == nullptr) {
+    call.SetCaller(Everybody());
+    return true;
+  }
+  const std::string_view token = BearerOf(call.request());
+  if (token.empty()) {
+    call.Fail(HttpCode::kUnauthenticated, "send the header \"Authorization: Bearer <token>\"");
+    return false;
+  }
+  AccessTokens::Answer answer = parts_.tokens->Authenticate(token);
+  call.SetCaller(std::move(answer.caller));
+  switch (answer.refusal) {
+    case AccessTokens::Refusal::kNone:
+      break;
+    case AccessTokens::Refusal::kExpired:
+      call.Fail(HttpCode::kUnauthenticated, "the token has expired");
+      return false;
+    case AccessTokens::Refusal::kRevoked:
+      call.Fail(HttpCode::kUnauthenticated, "the token was revoked");
+      return false;
+    default:
+      call.Fail(HttpCode::kUnauthenticated, "the token is not valid");
+      return false;
+  }
+  if (call.May(*permission)) return true;
+  call.Fail(Error{ErrorCode::kAuthzDenied,
+                  "the token's roles do not allow " + std::string(Name(*permission)),
+                  {}});
+  return false;
+}
+
+bool Api::BeginOnce(ApiCall& call) {
+  const ServerRequest& request = call.request();
+  const std::string_view header = request.Header("idempotency-key");
+  if (header.empty() || request.method != "POST") return true;
+  Idempotency::Begun begun = idempotency_.Begin(
+      {call.tenant(), call.caller().token_id, request.method, request.path, request.query}, header,
+      request.body);
+  switch (begun.outcome) {
+    case Idempotency::Outcome::kFresh:
+      call.SetIdempotency(std::move(begun.call));
+      return true;
+    case Idempotency::Outcome::kReplayed:
+      call.Reply(std::move(begun.response));
+      return false;
+    case Idempotency::Outcome::kInvalidKey:
+      call.Fail(HttpCode::kIdempotencyKeyInvalid,
+                "Idempotency-Key must be 1 to 255 printable characters");
+      return false;
+    case Idempotency::Outcome::kInUse:
+      call.Fail(HttpCode::kIdempotencyKeyInUse,
+                "a request with this Idempotency-Key is under way; try again when it is done");
+      return false;
+    case Idempotency::Outcome::kReused:
+      call.Fail(HttpCode::kIdempotencyKeyReused,
+                "this Idempotency-Key belongs to another request; use a new one");
+      return false;
+  }
+  return false;
+}
+
+void Api::Answered(const ApiCall& call, int status, std::string_view code) {
+  counts_.Add(call.route(), status);
+  if (!IsAudited(call.route(), status)) return;
+  AuditEntry entry;
+  entry.actor = call.caller().name;
+  entry.token_id = call.caller().token_id;
+  entry.tenant_id = call.tenant();
+  entry.action = call.route().operation;
+  entry.method = call.request().method;
+  // A hook's token is worth as much as a password.
+  const bool secret = call.route().path.find("{token}") != std::string_view::npos;
+  entry.path = secret ? std::string(call.route().path) : call.request().path;
+  entry.status = status;
+  entry.code = code;
+  entry.source_ip = call.request().peer_address;
+  entry.request_id = call.trace().trace_id;
+  (void)parts_.audit.Append(entry);
+}
+
+std::optional<StoredRun> Api::FindRun(ApiCall& call, const std::string& run_id) {
+  auto run = RequireRun(*parts_.engine.store().Read(), RunId(run_id));
+  if (run && run->state.scope.tenant_id == call.tenant()) return *std::move(run);
+  // Of another tenant's run nothing is told, not even that it is there.
+  const bool missing = run || run.error().code == ErrorCode::kRunNotFound;
+  call.Fail(missing ? Error{ErrorCode::kRunNotFound, "there is no run " + run_id, {}}
+                    : run.error());
+  return std::nullopt;
+}
+
+Actor Api::ActorOf(const ApiCall& call) const {
+  return {call.caller().name.empty() ? call.caller().token_id : call.caller().name,
+          ActorRolesOf(call.caller().roles), call.request().peer_address};
+}
+
+}  // namespace everstep

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "net/http_server.h"
+#include "run/local_engine.h"
+#include "serve/access_tokens.h"
+#include "serve/alert_list.h"
+#include "serve/api_call.h"
+#include "serve/append_queue.h"
+#include "serve/audit_log.h"
+#include "serve/end_waiters.h"
+#include "serve/followers.h"
+#include "serve/idempotency.h"
+#include "serve/plan_registry.h"
+#include "serve/request_counts.h"
+#include "serve/router.h"
+#include "serve/webhook_signature.h"
+#include "work/artifact_store.h"
+#include "work/remote_work.h"
+#include "work/worker_threads.h"
+
+namespace everstep {
+
+struct ApiOptions {
+  std::string version;
+  bool metrics_open = false;  // GET /metrics without a token
+  // Per tenant: who may call /webhooks without a token.
+  std::map<std::string, std::vector<WebhookSecret>> webhook_secrets;
+  std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
+  std::string data_directory;
+};
+
+class Api;
+// Carries out an operation of the table in routes.cc. Answers the call, now or later.
+using Operation = void (*)(Api& api, CallPtr call);
+enum class RunsOn : std::uint8_t {
+  kIoThread,  // never waits
+  kPool,      // may wait for the store, the disk, other hosts
+};
+
+// The HTTP API on an engine: finds the route, checks who asks, and hands the call to its operation.
+class Api final : public HttpHandler, private CallObserver {
+ public:
+  struct Parts {
+    LocalEngine& engine;
+    RemoteWork& work;
+    const ArtifactStore& artifacts;
+    AccessTokens* tokens;  // null: everybody is an admin of the tenant "default"
+    AuditLog& audit;
+    Clock& clock;
+    Random& random;
+  };
+
+  Api(Parts parts, ApiOptions options);
+  ~Api() override;
+
+  // HttpHandler
+  void Handle(HttpCall call) override;
+  void RoundEnded() override { appends_.Flush(); }
+  std::size_t BodyBytesMax(const ServerRequest& head) override;
+
+  // The engine's callbacks (EngineOptions), any thread.
+  void RunEnded(const std::string& run_id) { end_waiters_.Ended(run_id); }
+  void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
+  // What /metrics tells of the sockets; set before the first request.
+  void SetHttpMetrics(std::function<HttpServerMetrics()> read) { http_metrics_ = std::move(read); }
+  // Shutting down: not ready any more.
+  void SetDraining() { draining_.store(true); }
+
+  // ---- for operations
+  LocalEngine& engine() { return parts_.engine; }
+  Log& log() { return parts_.engine.log(); }
+  EmbeddedLog& embedded_log() { return parts_.engine.embedded_log(); }
+  RemoteWork& work() { return parts_.work; }
+  const ArtifactStore& artifacts() const { return parts_.artifacts; }
+  AccessTokens* tokens() { return parts_.tokens; }
+  AuditLog& audit() { return parts_.audit; }
+  Clock& clock() { return parts_.clock; }
+  Random& random() { return parts_.random; }
+  const ApiOptions& options() const { return options_; }
+  AppendQueue& appends() { return appends_; }
+  Followers& followers() { return followers_; }
+  EndWaiters& end_waiters() { return end_waiters_; }
+  PlanRegistry& plans() { return plans_; }
+  AlertList& alerts() { return alerts_; }
+  WebhookIds& webhook_ids() { return webhook_ids_; }
+  RequestCounts& counts() { return counts_; }
+  HttpServerMetrics HttpMetrics() const {
+    return http_metrics_ ? http_metrics_() : HttpServerMetrics{};
+  }
+  bool draining() const { return draining_.load(); }
+  WorkerThreads& pool() { return pool_; }
+
+  // The run, if it is the caller's tenant's. Nothing: it has been answered.
+  std::optional<StoredRun> FindRun(ApiCall& call, const std::string& run_id);
+  Actor ActorOf(const ApiCall& call) const;
+
+ private:
+  void Answered(const ApiCall& call, int status, std::string_view code) override;
+  bool Authenticate(ApiCall& call);
+  bool BeginOnce(ApiCall& call);
+
+  const Parts parts_;
+  const ApiOptions options_;
+  const Router router_;
+  std::vector<const struct OperationEntry*> operations_;  // in the order of the routes
+  AlertList alerts_;
+  RequestCounts counts_;
+  MemoryIdempotencyStore answers_;
+  Idempotency idempotency_;
+  WebhookIds webhook_ids_;
+  PlanRegistry plans_;
+  std::function<HttpServerMetrics()> http_metrics_;
+  std::atomic<bool> draining_{false};
+  EndWaiters end_waiters_;
+  Followers followers_;
+  AppendQueue appends_;
+  WorkerThreads pool_;
+};
+
+}  // namespace everstep

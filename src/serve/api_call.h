@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "everstep/result.h"
+#include "net/http_server.h"
+#include "serve/access_tokens.h"
+#include "serve/idempotency.h"
+#include "serve/problem.h"
+#include "serve/router.h"
+#include "serve/trace_context.h"
+#include "wire/wire.h"
+
+namespace everstep {
+
+// What is told of a call when it is answered.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void Answered(const class ApiCall& call, int status, std::string_view code) = 0;
+};
+
+// One authenticated call under way: who asks, for what, and the way to answer. Held by whoever
+// works on it; answered once.
+class ApiCall {
+ public:
+  ApiCall(HttpCall http, RouteMatch match, TraceContext trace, CallObserver& observer)
+      : http_(std::move(http)),
+        match_(std::move(match)),
+        trace_(std::move(trace)),
+        observer_(observer) {}
+
+  const ServerRequest& request() const { return http_.request(); }
+  const std::string& body() const { return http_.request().body; }
+  const Route& route() const { return *match_.route; }
+  const std::string& Parameter(std::string_view name) const { return match_.Parameter(name); }
+  const TraceContext& trace() const { return trace_; }
+  const Caller& caller() const { return caller_; }
+  const std::string& tenant() const { return caller_.tenant_id; }
+  bool May(Permission permission) const { return caller_.permissions.Has(permission); }
+  void SetCaller(Caller caller) { caller_ = std::move(caller); }
+  void SetIdempotency(Idempotency::Call call) { idempotency_ = std::move(call); }
+  // The key of the request; empty: it has none.
+  std::string_view idempotency_key() const;
+
+  // ---- answers
+  void Json(int status, std::string body, HttpHeaders headers = {});
+  template <typename T>
+  void Answer(const T& value, int status = 200) {
+    Json(status, ToWire(value));
+  }
+  void Reply(ServerResponse response);
+  void Fail(const Error& error);
+  void Fail(HttpCode code, std::string detail);
+  void Fail(const Problem& problem);
+  std::shared_ptr<ReplyStream> Stream(ServerResponse head);
+
+  // The body, read strictly. An empty one stands for {}. Nothing: it has been answered.
+  template <typename T>
+  std::optional<T> Read() {
+    auto value =
+        FromWire<T>(body().empty() ? "{}" : std::string_view(body()), UnknownMembers::kRefuse);
+    if (value) return *std::move(value);
+    Fail(value.error());
+    return std::nullopt;
+  }
+
+ private:
+  HttpCall http_;
+  RouteMatch match_;
+  TraceContext trace_;
+  CallObserver& observer_;
+  Caller caller_;
+  Idempotency::Call idempotency_;
+};
+
+using CallPtr = std::shared_ptr<ApiCall>;
+
+}  // namespace everstep

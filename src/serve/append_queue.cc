@@ -1,0 +1,87 @@
+#include "serve/append_queue.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace everstep {
+namespace {
+
+// Under load batches grow by themselves while others are synced; no more than this in one.
+constexpr std::size_t kEventsPerBatch = 4'096;
+
+bool Together(const AppendQueue::Entry& a, const AppendQueue::Entry& b) {
+  return a.dialect == b.dialect && a.defaults.tenant_id == b.defaults.tenant_id &&
+         a.defaults.project_id == b.defaults.project_id &&
+         a.defaults.environment_id == b.defaults.environment_id;
+}
+
+}  // namespace
+
+AppendQueue::AppendQueue(Log& log) : log_(log) {
+  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Loop(); });
+}
+
+AppendQueue::~AppendQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void AppendQueue::Add(Entry entry) {
+  const std::lock_guard lock(mutex_);
+  gathered_.push_back(std::move(entry));
+}
+
+void AppendQueue::Flush() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (gathered_.empty()) return;
+    flushed_ = true;
+  }
+  woken_.notify_one();
+}
+
+void AppendQueue::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    woken_.wait(lock, [this] { return stop_ || (flushed_ && !gathered_.empty()); });
+    if (gathered_.empty()) return;
+    std::size_t count = 0;
+    std::size_t events = 0;
+    while (count < gathered_.size() && events < kEventsPerBatch) {
+      events += gathered_[count++].events.size();
+    }
+    const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
+    Batch batch(std::make_move_iterator(gathered_.begin()), std::make_move_iterator(end));
+    gathered_.erase(gathered_.begin(), end);
+    flushed_ = !gathered_.empty();
+    if (flushed_) woken_.notify_one();
+    lock.unlock();
+    Append(std::move(batch));
+    lock.lock();
+  }
+}
+
+void AppendQueue::Append(Batch batch) {
+  for (std::size_t from = 0; from < batch.size();) {
+    std::size_t to = from;
+    std::vector<std::string_view> events;
+    while (to < batch.size() && Together(batch[from], batch[to])) {
+      events.insert(events.end(), batch[to].events.begin(), batch[to].events.end());
+      ++to;
+    }
+    auto answers = log_.AppendAll(batch[from].dialect, events, batch[from].defaults);
+    auto next = std::make_move_iterator(answers.begin());
+    for (; from < to; ++from) {
+      const auto end = next + static_cast<std::ptrdiff_t>(batch[from].events.size());
+      batch[from].done(std::vector<Result<Appended>>(next, end));
+      next = end;
+    }
+  }
+}
+
+}  // namespace everstep

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "everstep/log.h"
+
+namespace everstep {
+
+// Appends for those who cannot wait: what io threads gather in a round goes to the log in one call,
+// and with it into one durable write. While one batch is being synced the next is checked.
+// Thread-safe.
+class AppendQueue {
+ public:
+  // Events of one request, in one dialect, of one tenant.
+  struct Entry {
+    Dialect dialect = Dialect::kNative;
+    AppendDefaults defaults;
+    std::vector<std::string_view> events;  // in a text that `done` owns
+    // Called once, on a thread of the queue: one answer for each event.
+    std::function<void(std::vector<Result<Appended>>)> done;
+  };
+
+  explicit AppendQueue(Log& log);
+  // What was added is appended and answered.
+  ~AppendQueue();
+
+  void Add(Entry entry);
+  // What was added since goes on its way.
+  void Flush();
+
+ private:
+  using Batch = std::vector<Entry>;
+  static constexpr int kThreads = 2;
+
+  void Loop();
+  void Append(Batch batch);
+
+  Log& log_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  Batch gathered_;  // guarded by mutex_, as the next two
+  bool flushed_ = false;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace everstep

@@ -1,0 +1,70 @@
+#include "serve/end_waiters.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace everstep {
+
+EndWaiters::EndWaiters() : thread_([this] { Loop(); }) {}
+
+EndWaiters::~EndWaiters() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  for (auto& [time, waiter] : by_time_) waiter.done();
+}
+
+void EndWaiters::Add(const std::string& run_id, std::chrono::milliseconds wait, Done done) {
+  const std::lock_guard lock(mutex_);
+  const auto place = by_time_.emplace(SteadyNow() + wait, Waiter{run_id, std::move(done)});
+  by_run_.emplace(run_id, place);
+  if (place == by_time_.begin()) changed_.notify_one();
+}
+
+void EndWaiters::Ended(const std::string& run_id) {
+  std::vector<Done> told;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [begin, end] = by_run_.equal_range(run_id);
+    for (auto entry = begin; entry != end; ++entry) {
+      told.push_back(std::move(entry->second->second.done));
+      by_time_.erase(entry->second);
+    }
+    by_run_.erase(begin, end);
+  }
+  for (Done& done : told) done();
+}
+
+void EndWaiters::Loop() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (by_time_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const Time first = by_time_.begin()->first;
+    if (SteadyNow() < first) {
+      changed_.wait_until(lock, first);
+      continue;
+    }
+    Waiter waiter = std::move(by_time_.begin()->second);
+    const auto [begin, end] = by_run_.equal_range(waiter.run_id);
+    for (auto entry = begin; entry != end; ++entry) {
+      if (entry->second == by_time_.begin()) {
+        by_run_.erase(entry);
+        break;
+      }
+    }
+    by_time_.erase(by_time_.begin());
+    lock.unlock();
+    waiter.done();
+    lock.lock();
+  }
+}
+
+}  // namespace everstep

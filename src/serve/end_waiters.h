@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace everstep {
+
+// Calls that wait for a run to end, without a thread each. Thread-safe.
+class EndWaiters {
+ public:
+  using Done = std::function<void()>;  // called once, on any thread; must not block
+
+  EndWaiters();
+  // Calls everybody who still waits.
+  ~EndWaiters();
+
+  // `done` is called when the run ends or `wait` is over. Look at the run after Add: one that ended
+  // before tells nobody.
+  void Add(const std::string& run_id, std::chrono::milliseconds wait, Done done);
+  void Ended(const std::string& run_id);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Waiter {
+    std::string run_id;
+    Done done;
+  };
+  void Loop();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::multimap<Time, Waiter> by_time_;  // guarded by mutex_, as the next two
+  std::multimap<std::string, std::multimap<Time, Waiter>::iterator> by_run_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace everstep

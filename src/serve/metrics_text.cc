@@ -1,0 +1,140 @@
+#include "serve/metrics_text.h"
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/environment.h"
+#include "serve/api.h"
+
+namespace everstep {
+namespace {
+
+class Exposition {
+ public:
+  void Family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    text_.append("# HELP ").append(name).append(" ").append(help).append("\n");
+    text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
+  }
+  void Sample(double value, std::string_view labels = {}) {
+    text_.append(name_);
+    if (!labels.empty()) text_.append("{").append(labels).append("}");
+    text_.append(" ").append(Number(value)).append("\n");
+  }
+  void Counter(std::string_view name, std::string_view help, double value) {
+    Family(name, "counter", help);
+    Sample(value);
+  }
+  void Gauge(std::string_view name, std::string_view help, double value) {
+    Family(name, "gauge", help);
+    Sample(value);
+  }
+  void Summary(std::string_view name, std::string_view help, double sum, double count) {
+    Family(name, "summary", help);
+    text_.append(name).append("_sum ").append(Number(sum)).append("\n");
+    text_.append(name).append("_count ").append(Number(count)).append("\n");
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  static std::string Number(double value) {
+    const auto whole = static_cast<std::int64_t>(value);
+    if (static_cast<double>(whole) == value) return std::to_string(whole);
+    return std::to_string(value);
+  }
+
+  std::string_view name_;
+  std::string text_;
+};
+
+constexpr double kMicro = 1e-6;
+
+void EngineFamilies(const EngineMetrics& metrics, Exposition& out) {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  out.Counter("everstep_runs_started_total", "Runs that began.", number(metrics.runs_started));
+  out.Counter("everstep_runs_ended_total", "Runs that ended.", number(metrics.runs_ended));
+  out.Gauge("everstep_runs_in_memory", "Runs with work under way.", number(metrics.runs_in_memory));
+  out.Counter("everstep_steps_started_total", "Deliveries of steps.",
+              number(metrics.steps_started));
+  out.Counter("everstep_steps_ended_total", "Outcomes of steps.", number(metrics.steps_ended));
+  out.Counter("everstep_steps_redelivered_total", "Deliveries after the first of an attempt.",
+              number(metrics.steps_redelivered));
+  out.Counter("everstep_timers_fired_total", "Waits that came due.", number(metrics.timers_fired));
+  out.Gauge("everstep_timer_lateness_max_seconds", "The latest of them.",
+            number(metrics.timer_lateness_us_max) * kMicro);
+  out.Gauge("everstep_run_queue_pending", "Runs that wait for admission.",
+            number(metrics.run_queue_pending));
+  out.Counter("everstep_run_queue_start_failures_total", "Admitted runs that did not start.",
+              number(metrics.run_queue_start_failures));
+  out.Counter("everstep_run_queue_leases_expired_total",
+              "Admissions that were not settled in time.",
+              number(metrics.run_queue_leases_expired));
+  out.Summary("everstep_commit_duration_seconds", "Time of the durable writes of lanes.",
+              number(metrics.state_store_write_latency_us_sum) * kMicro,
+              number(metrics.state_store_writes));
+  out.Gauge("everstep_commit_duration_max_seconds", "The longest durable write.",
+            number(metrics.state_store_write_latency_us_max) * kMicro);
+  out.Counter("everstep_commit_timeouts_total", "Durable writes over their budget.",
+              number(metrics.state_store_write_timeouts));
+  out.Counter("everstep_events_buffered_total", "Steps begun before their start was durable.",
+              number(metrics.state_store_buffered_events));
+}
+
+void HttpFamilies(Api& api, Exposition& out) {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  out.Family("everstep_http_requests_total", "counter", "Answers by operation and class.");
+  for (const Route& route : Routes()) {
+    for (int hundreds = 1; hundreds <= 5; ++hundreds) {
+      const std::uint64_t count = api.counts().Get(route, hundreds);
+      if (count == 0) continue;
+      out.Sample(number(count), "operation=\"" + std::string(route.operation) + "\",status=\"" +
+                                    std::to_string(hundreds) + "xx\"");
+    }
+  }
+  const HttpServerMetrics http = api.HttpMetrics();
+  out.Gauge("everstep_http_connections", "Open connections.", number(http.connections_open));
+  out.Counter("everstep_http_connections_total", "Connections taken.",
+              number(http.connections_total));
+  out.Counter("everstep_http_connections_refused_total", "Connections over the limit.",
+              number(http.connections_refused));
+  out.Gauge("everstep_http_requests_in_flight", "Requests not yet answered.",
+            number(http.requests_in_flight));
+  out.Counter("everstep_http_requests_malformed_total", "Requests that could not be read.",
+              number(http.requests_malformed));
+  out.Counter("everstep_http_timeouts_total", "Clients that were too slow.", number(http.timeouts));
+  out.Gauge("everstep_http_streams", "Streams that are followed.", number(http.streams_open));
+  out.Counter("everstep_http_streams_cut_off_total", "Streams whose reader was too slow.",
+              number(http.streams_cut_off));
+  out.Counter("everstep_http_received_bytes_total", "Bytes received.", number(http.bytes_received));
+  out.Counter("everstep_http_sent_bytes_total", "Bytes sent.", number(http.bytes_sent));
+  out.Gauge("everstep_http_buffered_bytes", "Bodies and answers under way.",
+            number(http.buffered_bytes));
+}
+
+}  // namespace
+
+std::string MetricsText(Api& api) {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  Exposition out;
+  out.Family("everstep_build_info", "gauge", "The version that runs.");
+  out.Sample(1, "version=\"" + api.options().version + "\"");
+  EngineFamilies(api.engine().Metrics(), out);
+  const LogHealth health = api.log().Health("default");
+  out.Counter("everstep_payload_mismatches_total", "Repeated events with another payload.",
+              number(health.payload_mismatches));
+  out.Gauge("everstep_store_stopped", "1 after a write of unknown outcome.",
+            health.stopped ? 1 : 0);
+  out.Gauge("everstep_store_disk_bytes", "Files of the store.", number(health.disk_bytes));
+  out.Family("everstep_memory_bytes", "gauge", "Memory by part.");
+  out.Sample(number(health.memory_bytes), "part=\"runs\"");
+  out.Sample(number(api.HttpMetrics().buffered_bytes), "part=\"http\"");
+  out.Sample(number(ResidentBytes()), "part=\"resident\"");
+  out.Counter("everstep_worker_leases_lost_total", "Tasks whose worker fell silent.",
+              number(api.work().leases_lost()));
+  out.Gauge("everstep_followers", "Event streams.", number(api.followers().size()));
+  out.Counter("everstep_alerts_total", "Alerts raised.", number(api.alerts().total()));
+  HttpFamilies(api, out);
+  return out.Take();
+}
+
+}  // namespace everstep

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <string_view>
+
+#include "serve/api.h"
+
+namespace everstep {
+
+struct OperationEntry {
+  std::string_view id;  // of the route
+  Operation run;
+  RunsOn where;
+};
+
+// The operation of each route; nothing is missing (api_test.cc checks).
+const OperationEntry* FindOperation(std::string_view id);
+
+// operations_runs.cc
+void StartRun(Api& api, CallPtr call);
+void ListRuns(Api& api, CallPtr call);
+void CountRuns(Api& api, CallPtr call);
+void GetRun(Api& api, CallPtr call);
+void CancelRun(Api& api, CallPtr call);
+void ApproveRun(Api& api, CallPtr call);
+void GetSnapshot(Api& api, CallPtr call);
+void ListSteps(Api& api, CallPtr call);
+void GetStep(Api& api, CallPtr call);
+void ExplainRun(Api& api, CallPtr call);
+void SendSignal(Api& api, CallPtr call);
+void ListSignals(Api& api, CallPtr call);
+
+// operations_events.cc
+void ListRunEvents(Api& api, CallPtr call);
+void ListEvents(Api& api, CallPtr call);
+void AppendEvents(Api& api, CallPtr call);
+void DeliverHook(Api& api, CallPtr call);
+void GetHook(Api& api, CallPtr call);
+void ReceiveWebhook(Api& api, CallPtr call);
+
+// operations_plans.cc
+void RegisterPlan(Api& api, CallPtr call);
+void ListPlans(Api& api, CallPtr call);
+void CheckPlan(Api& api, CallPtr call);
+void GetPlan(Api& api, CallPtr call);
+void GetPlanVersion(Api& api, CallPtr call);
+void GetPlanGraph(Api& api, CallPtr call);
+void PutArtifact(Api& api, CallPtr call);
+void GetArtifact(Api& api, CallPtr call);
+
+// operations_work.cc
+void ListQueues(Api& api, CallPtr call);
+void SetQueue(Api& api, CallPtr call);
+void ListWorkers(Api& api, CallPtr call);
+void RegisterWorker(Api& api, CallPtr call);
+void PollWork(Api& api, CallPtr call);
+void DrainWorker(Api& api, CallPtr call);
+void RemoveWorker(Api& api, CallPtr call);
+
+// operations_admin.cc
+void GetLiveness(Api& api, CallPtr call);
+void GetReadiness(Api& api, CallPtr call);
+void GetOpenApi(Api& api, CallPtr call);
+void GetErrorPage(Api& api, CallPtr call);
+void GetMetrics(Api& api, CallPtr call);
+void ListAlerts(Api& api, CallPtr call);
+void ListAudit(Api& api, CallPtr call);
+void ListTokens(Api& api, CallPtr call);
+void CreateToken(Api& api, CallPtr call);
+void RevokeToken(Api& api, CallPtr call);
+void RotateToken(Api& api, CallPtr call);
+
+}  // namespace everstep

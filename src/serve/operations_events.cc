@@ -1,0 +1,224 @@
+// Events and hooks: append, read, follow, deliver.
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "engine/event_view.h"
+#include "flow/value.h"
+#include "serve/batch_reader.h"
+#include "serve/operations.h"
+#include "serve/query_reader.h"
+#include "wire/api_types.h"
+#include "wire/engine_types.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::string_view kDialects[] = {"native", "contract", "devkit",
+                                          "noetl",  "elephant", "cloudevents"};
+
+std::optional<Dialect> DialectOf(QueryReader& query) {
+  const auto word = query.Word("dialect", kDialects);
+  return word ? DialectNamed(kDialects[*word]) : std::nullopt;
+}
+
+bool WantsStream(const ApiCall& call) {
+  return call.request().Header("accept").find("text/event-stream") != std::string_view::npos;
+}
+
+// Where the client's stream broke off; nothing: it says nothing that can be read.
+std::optional<std::uint64_t> LastEventId(const ApiCall& call) {
+  const std::string_view text = call.request().Header("last-event-id");
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+void Follow(Api& api, ApiCall& call, FollowRequest request) {
+  if (const auto id = LastEventId(call)) request.after = *id;
+  ServerResponse head;
+  head.headers = {{"Content-Type", "text/event-stream"},
+                  {"Cache-Control", "no-store"},
+                  {"X-Accel-Buffering", "no"}};
+  auto stream = call.Stream(std::move(head));
+  stream->Write("retry: 1000\n\n");
+  api.followers().Add(std::move(request), std::move(stream));
+}
+
+void AnswerAppended(ApiCall& call, bool single, std::vector<Result<Appended>> answers) {
+  if (single) {
+    if (!answers.front()) return call.Fail(answers.front().error());
+    const bool existing = answers.front()->idempotent;
+    return call.Answer(*answers.front(), existing ? 200 : 201);
+  }
+  AppendAnswers all;
+  all.results.reserve(answers.size());
+  for (Result<Appended>& answer : answers) {
+    all.results.push_back(AppendAnswer::Of(std::move(answer)));
+  }
+  call.Answer(all);
+}
+
+HookView ViewOf(const std::string& token, const HookHolder& holder, const StoredRun& run) {
+  HookView view;
+  view.token = token;
+  view.run_id = holder.run_id.value();
+  view.hook_id = holder.hook_id;
+  view.plan_id = run.state.scope.plan_id;
+  view.status = Name(run.state.status);
+  return view;
+}
+
+void AnswerDelivered(ApiCall& call, const std::string& token, const Result<std::string>& run_id) {
+  if (!run_id) return call.Fail(run_id.error());
+  HookView view;
+  view.token = token;
+  view.run_id = *run_id;
+  call.Answer(view);
+}
+
+}  // namespace
+
+void ListRunEvents(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  EventRequest request;
+  request.run_id = call->Parameter("runId");
+  request.dialect = DialectOf(query).value_or(Dialect::kNative);
+  request.after = static_cast<std::uint64_t>(query.Integer("after", 0, INT64_MAX).value_or(0));
+  if (const auto until = query.Integer("until", 1, INT64_MAX)) {
+    request.until = static_cast<std::uint64_t>(*until);
+  }
+  request.event_type = query.Text("type").value_or("");
+  request.entity_kind = query.Text("entityKind").value_or("");
+  request.entity_id = query.Text("entityId").value_or("");
+  request.limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  if (!api.FindRun(*call, request.run_id)) return;
+  if (WantsStream(*call)) {
+    return Follow(
+        api, *call,
+        {call->tenant(), request.run_id, request.after, request.dialect, request.event_type});
+  }
+  const auto page = api.log().Read(request);
+  if (!page) return call->Fail(page.error());
+  call->Answer(*page);
+}
+
+void ListEvents(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const Dialect dialect = DialectOf(query).value_or(Dialect::kNative);
+  auto after = query.Integer("after", 0, INT64_MAX);
+  const auto since = query.Time("since");
+  const std::string type = query.Text("type").value_or("");
+  const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
+  if (after && since) query.Refuse("since", "give either since or after");
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  const auto reader = api.engine().store().Read();
+  Position position(static_cast<std::uint64_t>(after.value_or(0)));
+  if (since) {
+    const auto before = reader->PositionBefore(*since);
+    if (!before) return call->Fail(before.error());
+    position = *before;
+  }
+  if (WantsStream(*call)) {
+    // Without a place to begin a follower sees what happens from now on.
+    if (!after && !since) position = api.engine().store().LastPosition();
+    return Follow(api, *call, {call->tenant(), {}, position.value(), dialect, type});
+  }
+  const Position from = position;
+  auto events = ReadAlongOutbox(*reader, call->tenant(), dialect, limit, position);
+  if (!events) return call->Fail(events.error());
+  if (!type.empty())
+    std::erase_if(*events, [&](const LogEvent& event) { return event.type != type; });
+  EventPage page{*std::move(events), position.value(), position != from};
+  call->Answer(page);
+}
+
+void AppendEvents(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  AppendQueue::Entry entry;
+  entry.dialect = DialectOf(query).value_or(Dialect::kNative);
+  entry.defaults.tenant_id = call->tenant();
+  entry.defaults.tenant_only = true;
+  const auto take = [&query](std::string_view name, std::string& to) {
+    if (auto text = query.Text(name)) to = *std::move(text);
+  };
+  take("projectId", entry.defaults.project_id);
+  take("environmentId", entry.defaults.environment_id);
+  take("planId", entry.defaults.plan_id);
+  take("planVersion", entry.defaults.plan_version);
+  if (entry.dialect == Dialect::kCloudEvents) {
+    query.Refuse("dialect", "CloudEvents can be read, not written");
+  }
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  auto batch = SplitBatch(call->request().Header("content-type"), call->body());
+  if (!batch) return call->Fail(batch.error());
+  entry.events = std::move(batch->documents);
+  entry.done = [call, single = batch->single](std::vector<Result<Appended>> answers) {
+    AnswerAppended(*call, single, std::move(answers));
+  };
+  api.appends().Add(std::move(entry));
+}
+
+void DeliverHook(Api& api, CallPtr call) {
+  HookDelivery delivery;
+  delivery.tenant_id = call->tenant();
+  delivery.token = call->Parameter("token");
+  delivery.payload = call->body();
+  delivery.delivery_id = call->idempotency_key();
+  AnswerDelivered(*call, delivery.token, api.engine().Deliver(delivery));
+}
+
+void GetHook(Api& api, CallPtr call) {
+  const std::string token = call->Parameter("token");
+  const auto reader = api.engine().store().Read();
+  const auto holder = reader->FindHook(call->tenant(), token);
+  if (!holder) return call->Fail(holder.error());
+  if (!*holder) {
+    return call->Fail(Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}});
+  }
+  const auto run = RequireRun(*reader, (*holder)->run_id);
+  if (!run) return call->Fail(run.error());
+  HookView view = ViewOf(token, **holder, *run);
+  // Which step waits, and until when, is known by the plan's run alone.
+  const auto plan_run = api.engine().View(view.run_id);
+  if (plan_run) {
+    const auto step = std::ranges::find(plan_run->steps, token, &StepView::hook_token);
+    if (step != plan_run->steps.end()) {
+      view.step_id = step->step_id;
+      view.until = step->wakes_at;
+    }
+  }
+  call->Answer(view);
+}
+
+void ReceiveWebhook(Api& api, CallPtr call) {
+  const std::string tenant = call->Parameter("tenantId");
+  const auto& secrets = api.options().webhook_secrets;
+  const auto known = secrets.find(tenant);
+  const auto refuse = [&](std::string detail) {
+    call->Fail(HttpCode::kWebhookSignatureInvalid, std::move(detail));
+  };
+  // A tenant without secrets and a wrong signature look alike.
+  if (known == secrets.end()) return refuse("the signature is not valid");
+  const Timestamp now = api.clock().Now();
+  const WebhookCheck check =
+      CheckWebhook(call->request().headers, call->body(), known->second, now);
+  if (check.verdict != WebhookVerdict::kGood) return refuse("the signature is not valid");
+  HookDelivery delivery;
+  delivery.tenant_id = tenant;
+  delivery.token = call->Parameter("token");
+  delivery.payload = call->body();
+  // The sender's id makes a repetition harmless, also after a restart.
+  delivery.delivery_id = check.id;
+  if (!api.webhook_ids().Add(tenant + "/" + delivery.token, check.id, now)) {
+    return call->Json(200, "{}");
+  }
+  const auto run_id = api.engine().Deliver(delivery);
+  if (!run_id) api.webhook_ids().Forget(tenant + "/" + delivery.token, check.id);
+  AnswerDelivered(*call, delivery.token, run_id);
+}
+
+}  // namespace everstep

@@ -1,0 +1,206 @@
+// Plans and artifacts.
+
+#include <utility>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "flow/plan_graph.h"
+#include "serve/operations.h"
+#include "serve/query_reader.h"
+#include "wire/api_types.h"
+
+namespace everstep {
+namespace {
+
+struct PlanList {
+  std::vector<RegisteredPlan> plans;
+  std::string cursor;  // of the next page; empty: no more
+};
+template <typename F>
+void Describe(F& f, PlanList& list) {
+  f.Required("plans", list.plans);
+  f("cursor", list.cursor);
+}
+
+struct CheckedPlan {
+  std::string plan_id;
+  std::string plan_version;
+  std::string sha256;
+  std::uint64_t steps = 0;
+  struct Warning {
+    std::string code;
+    Fault place;
+  };
+  std::vector<Warning> warnings;
+};
+template <typename F>
+void Describe(F& f, CheckedPlan::Warning& warning) {
+  f("code", warning.code);
+  Describe(f, warning.place);
+}
+template <typename F>
+void Describe(F& f, CheckedPlan& plan) {
+  f("planId", plan.plan_id);
+  f("planVersion", plan.plan_version);
+  f("sha256", plan.sha256);
+  f("steps", plan.steps);
+  f.Required("warnings", plan.warnings);
+}
+
+// A cursor is the name of the last plan, which has a NUL between its parts.
+std::string CursorOf(const RegisteredPlan& plan) { return plan.plan_id + "|" + plan.plan_version; }
+
+std::string AfterOf(const std::string& cursor) {
+  const std::size_t bar = cursor.rfind('|');
+  if (bar == std::string::npos) return cursor;
+  return PlanRegistry::NameOf(cursor.substr(0, bar), cursor.substr(bar + 1));
+}
+
+void AnswerPlans(Api& api, ApiCall& call, const std::string& plan_id) {
+  QueryReader query(call.request().query);
+  const std::string cursor = query.Text("cursor").value_or("");
+  const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(100));
+  if (const Status read = query.Finish(); !read) return call.Fail(read.error());
+  auto plans = api.plans().List(call.tenant(), plan_id, AfterOf(cursor), limit);
+  if (!plans) return call.Fail(plans.error());
+  if (plans->empty() && !plan_id.empty() && cursor.empty()) {
+    return call.Fail(Error{ErrorCode::kPlanNotFound, "there is no plan " + plan_id, {}});
+  }
+  PlanList list{*std::move(plans), {}};
+  if (list.plans.size() == limit) list.cursor = CursorOf(list.plans.back());
+  call.Answer(list);
+}
+
+bool IsJsonText(std::string_view document) {
+  const std::size_t first = document.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && document[first] == '{';
+}
+
+// The whole of an artifact goes out piece by piece, as fast as the client takes it.
+class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
+ public:
+  ArtifactSender(Api& api, std::unique_ptr<ArtifactStore::Reader> reader,
+                 std::shared_ptr<ReplyStream> stream)
+      : api_(api), reader_(std::move(reader)), stream_(std::move(stream)) {}
+
+  void Begin() {
+    stream_->OnChange(
+        [self = shared_from_this()] { self->api_.pool().Run([self] { self->Send(); }); });
+    Send();
+  }
+
+ private:
+  static constexpr std::size_t kQueuedMax = 256 << 10;
+
+  void Send() {
+    const std::lock_guard lock(mutex_);
+    while (!over_ && stream_->queued() < kQueuedMax) {
+      const auto piece = reader_->Next();
+      // Damaged bytes are found at the end: without its end the answer is not taken for whole.
+      if (!piece) return Finish(false);
+      if (piece->empty()) return Finish(true);
+      if (!stream_->Write(*piece)) return Finish(false);
+    }
+  }
+  void Finish(bool whole) {
+    over_ = true;
+    stream_->OnChange({});
+    if (whole) stream_->End();
+  }
+
+  Api& api_;
+  std::mutex mutex_;  // one piece at a time
+  std::unique_ptr<ArtifactStore::Reader> reader_;
+  std::shared_ptr<ReplyStream> stream_;
+  bool over_ = false;
+};
+
+}  // namespace
+
+void RegisterPlan(Api& api, CallPtr call) {
+  const auto registered = api.plans().Register(call->tenant(), call->body(), api.ActorOf(*call).id);
+  if (!registered) return call->Fail(registered.error());
+  const RegisteredPlan& plan = registered->plan;
+  call->Json(registered->existing ? 200 : 201, ToWire(plan),
+             {{"Location", "/v1/plans/" + plan.plan_id + "/versions/" + plan.plan_version}});
+}
+
+void ListPlans(Api& api, CallPtr call) { AnswerPlans(api, *call, ""); }
+
+void GetPlan(Api& api, CallPtr call) { AnswerPlans(api, *call, call->Parameter("planId")); }
+
+void CheckPlan(Api& api, CallPtr call) {
+  std::vector<PlanWarning> warnings;
+  const auto plan = ReadPlan(call->body(), api.engine().library().audience(), &warnings);
+  if (!plan) return call->Fail(plan.error());
+  CheckedPlan checked;
+  checked.plan_id = (*plan)->plan_id;
+  checked.plan_version = (*plan)->plan_version;
+  checked.sha256 = ToHex((*plan)->sha256);
+  checked.steps = (*plan)->steps.size();
+  for (const PlanWarning& warning : warnings) {
+    checked.warnings.push_back(
+        {warning.code, {warning.pointer, warning.message, warning.line, warning.column}});
+  }
+  call->Answer(checked);
+}
+
+void GetPlanVersion(Api& api, CallPtr call) {
+  const auto plan =
+      api.plans().Find(call->tenant(), call->Parameter("planId"), call->Parameter("version"));
+  if (!plan) return call->Fail(plan.error());
+  const std::string etag = "\"" + plan->sha256 + "\"";
+  if (call->request().Header("if-none-match") == etag) {
+    return call->Reply({304, {{"ETag", etag}}, {}});
+  }
+  auto document = api.plans().Document(*plan);
+  if (!document) return call->Fail(document.error());
+  ServerResponse response;
+  response.headers = {
+      {"Content-Type", IsJsonText(*document) ? "application/json" : "application/yaml"},
+      {"ETag", etag}};
+  response.body = *std::move(document);
+  call->Reply(std::move(response));
+}
+
+void GetPlanGraph(Api& api, CallPtr call) {
+  constexpr std::string_view kForms[] = {"mermaid", "dot", "terminal"};
+  QueryReader query(call->request().query);
+  const std::size_t form = query.Word("format", kForms).value_or(0);
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  const auto plan =
+      api.plans().Find(call->tenant(), call->Parameter("planId"), call->Parameter("version"));
+  if (!plan) return call->Fail(plan.error());
+  const auto compiled = api.plans().Compiled(*plan);
+  if (!compiled) return call->Fail(compiled.error());
+  call->Reply({200,
+               {{"Content-Type", "text/plain; charset=utf-8"}},
+               PlanGraph(**compiled, static_cast<GraphForm>(form))});
+}
+
+void PutArtifact(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const std::string name = query.Text("name").value_or("");
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  const std::string_view type = call->request().Header("content-type");
+  ArtifactLabel label{"file", type.empty() ? "application/octet-stream" : std::string(type), name};
+  const auto stored = api.artifacts().Write(call->body(), std::move(label));
+  if (!stored) return call->Fail(stored.error());
+  call->Json(201, ToJson(stored->ToValue()), {{"Location", "/v1/artifacts/" + stored->sha256}});
+}
+
+void GetArtifact(Api& api, CallPtr call) {
+  const std::string& sha256 = call->Parameter("sha256");
+  auto reader = api.artifacts().NewReader("artifact:sha256:" + sha256);
+  if (!reader) return call->Fail(reader.error());
+  ServerResponse head;
+  // Whatever somebody has put there is not for a browser to run.
+  head.headers = {{"Content-Type", "application/octet-stream"},
+                  {"Content-Disposition", "attachment; filename=\"" + sha256 + "\""},
+                  {"X-Content-Type-Options", "nosniff"},
+                  {"ETag", "\"" + sha256 + "\""}};
+  auto stream = call->Stream(std::move(head));
+  std::make_shared<ArtifactSender>(api, *std::move(reader), std::move(stream))->Begin();
+}
+
+}  // namespace everstep

@@ -1,0 +1,254 @@
+// Runs: start, look, order.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/timestamp.h"
+#include "engine/run_snapshot.h"
+#include "serve/operations.h"
+#include "serve/query_reader.h"
+#include "wire/api_types.h"
+#include "wire/engine_types.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::chrono::milliseconds kWaitMax{60'000};
+constexpr std::string_view kStatuses[] = {"PENDING",   "APPROVED", "RUNNING",  "PAUSED",
+                                          "COMPLETED", "FAILED",   "CANCELLED"};
+
+std::string EtagOf(std::uint64_t seq) { return "\"" + std::to_string(seq) + "\""; }
+
+// The watermark of what was read; 304 if the client has it.
+void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
+  const std::string etag = EtagOf(seq);
+  HttpHeaders headers = {{"ETag", etag},
+                         {"Everstep-Last-Event-Seq", std::to_string(seq)},
+                         {"Cache-Control", "no-cache"}};
+  if (call.request().Header("if-none-match") == etag) {
+    return call.Reply({304, std::move(headers), {}});
+  }
+  call.Json(200, std::move(body), std::move(headers));
+}
+
+// True: no query was given that nobody reads.
+bool NoQuery(ApiCall& call) {
+  const Status read = QueryReader(call.request().query).Finish();
+  if (!read) call.Fail(read.error());
+  return read.has_value();
+}
+
+void AnswerStarted(ApiCall& call, const Result<StartedRun>& started) {
+  if (!started) return call.Fail(started.error());
+  call.Json(started->existing ? 200 : 201, ToWire(*started),
+            {{"Location", "/v1/runs/" + started->run_id}});
+}
+
+// Which of the three ways names the plan, and the document if it is registered.
+Status ResolvePlan(Api& api, const ApiCall& call, StartBody& body) {
+  const int ways = int(!body.start.plan.empty()) + int(body.start.plan_ref.has_value()) +
+                   int(!body.plan_id.empty());
+  if (ways != 1) {
+    return Error{ErrorCode::kSchemaValidationFailed,
+                 "the plan is not clear",
+                 {{"", "needs exactly one of plan, planRef and planId"}}};
+  }
+  if (body.plan_id.empty()) return Ok();
+  auto registered = api.plans().Find(call.tenant(), body.plan_id, body.plan_version);
+  if (!registered) return std::move(registered).error();
+  auto document = api.plans().Document(*registered);
+  if (!document) return std::move(document).error();
+  body.start.plan = *std::move(document);
+  return Ok();
+}
+
+void AnswerView(Api& api, ApiCall& call, const std::string& run_id) {
+  const auto view = api.engine().View(run_id);
+  if (!view) return call.Fail(view.error());
+  AnswerAt(call, view->last_event_seq, ToWire(*view));
+}
+
+void AnswerDecision(ApiCall& call, const Result<SignalDecision>& decision) {
+  if (!decision) return call.Fail(decision.error());
+  if (decision->code == Name(ErrorCode::kAuthzDenied)) {
+    return call.Fail(Error{ErrorCode::kAuthzDenied, decision->reason, {}});
+  }
+  call.Answer(*decision);
+}
+
+}  // namespace
+
+void StartRun(Api& api, CallPtr call) {
+  auto body = call->Read<StartBody>();
+  if (!body) return;
+  StartRequest& start = body->start;
+  start.tenant_id = call->tenant();
+  start.triggered_by = api.ActorOf(*call).id;
+  if (start.trigger_source == StartRequest().trigger_source) start.trigger_source = "api";
+  // The key of the request makes the run's id, so that also a repetition after a restart, whose
+  // answer is forgotten, starts nothing twice.
+  if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->idempotency_key();
+  // A plan that is compiled already needs neither disk nor network, and is started from here.
+  if (body->plan_id.empty() && !start.plan_ref && api.engine().IsReadyFor(start)) {
+    auto prepared = api.engine().Prepare(start);
+    if (!prepared) return call->Fail(prepared.error());
+    prepared->order.answer = [call](const Result<StartedRun>& started) {
+      AnswerStarted(*call, started);
+    };
+    return api.engine().Submit(*std::move(prepared));
+  }
+  api.pool().Run([&api, call, body = *std::move(body)]() mutable {
+    const Status resolved = ResolvePlan(api, *call, body);
+    if (!resolved) return call->Fail(resolved.error());
+    AnswerStarted(*call, api.engine().Start(body.start));
+  });
+}
+
+void ListRuns(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  RunFilter filter;
+  filter.tenant_id = call->tenant();
+  filter.project_id = query.Text("projectId").value_or("");
+  filter.environment_id = query.Text("environmentId").value_or("");
+  filter.plan_id = query.Text("planId").value_or("");
+  if (const auto status = query.Word("status", kStatuses)) filter.status = kStatuses[*status];
+  filter.created_from = query.Time("createdFrom");
+  filter.created_until = query.Time("createdUntil");
+  filter.cursor = query.Text("cursor").value_or("");
+  filter.limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(50));
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  const auto list = api.log().Runs(filter);
+  if (!list) return call->Fail(list.error());
+  call->Answer(*list);
+}
+
+void CountRuns(Api& api, CallPtr call) {
+  if (!NoQuery(*call)) return;
+  const LogHealth health = api.log().Health(call->tenant());
+  RunCounts counts;
+  counts.events = health.events;
+  counts.runs.assign(std::begin(health.runs_by_status), std::end(health.runs_by_status));
+  call->Answer(counts);
+}
+
+void GetRun(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const auto wait = query.Duration("wait", kWaitMax);
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  const std::string run_id = call->Parameter("runId");
+  if (!api.FindRun(*call, run_id)) return;
+  if (!wait || wait->count() == 0) return AnswerView(api, *call, run_id);
+  api.end_waiters().Add(run_id, *wait, [&api, call, run_id] {
+    api.pool().Run([&api, call, run_id] { AnswerView(api, *call, run_id); });
+  });
+  // It may have ended before anybody waited.
+  const auto run = api.engine().store().Read()->FindRun(RunId(run_id));
+  if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
+}
+
+void CancelRun(Api& api, CallPtr call) {
+  const auto body = call->Read<ReasonBody>();
+  if (!body || !api.FindRun(*call, call->Parameter("runId"))) return;
+  SignalRequest signal;
+  signal.run_id = call->Parameter("runId");
+  signal.tenant_id = call->tenant();
+  signal.type = "CANCEL";
+  signal.signal_id = call->idempotency_key();
+  signal.reason = body->reason;
+  if (!body->reason.empty()) signal.payload = ToWire(*body);
+  signal.actor = api.ActorOf(*call);
+  AnswerDecision(*call, api.engine().Signal(signal));
+}
+
+void ApproveRun(Api& api, CallPtr call) {
+  const auto body = call->Read<ReasonBody>();
+  if (!body || !api.FindRun(*call, call->Parameter("runId"))) return;
+  const std::string run_id = call->Parameter("runId");
+  const Status approved = api.engine().Approve(run_id, api.ActorOf(*call), body->reason);
+  if (!approved) return call->Fail(approved.error());
+  AnswerView(api, *call, run_id);
+}
+
+void GetSnapshot(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const auto at = query.Integer("at", 1, INT64_MAX);
+  const auto consistent = query.Integer("consistentAfter", 0, INT64_MAX);
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
+  const std::string run_id = call->Parameter("runId");
+  const auto run = api.FindRun(*call, run_id);
+  if (!run) return;
+  // Reads see every durable event, so what is not there yet has not been acknowledged either.
+  if (consistent && run->state.last_seq < EventSeq(static_cast<std::uint64_t>(*consistent))) {
+    return call->Fail(HttpCode::kPreconditionFailed,
+                      "the log ends at " + std::to_string(run->state.last_seq.value()) +
+                          ", before consistentAfter");
+  }
+  const auto snapshot = api.log().Snapshot(
+      run_id, at ? std::optional(static_cast<std::uint64_t>(*at)) : std::nullopt);
+  if (!snapshot) return call->Fail(snapshot.error());
+  AnswerAt(*call, snapshot->last_event_seq, ToJson(*snapshot));
+}
+
+void ListSteps(Api& api, CallPtr call) {
+  const std::string run_id = call->Parameter("runId");
+  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  auto view = api.engine().View(run_id);
+  if (!view) return call->Fail(view.error());
+  const std::uint64_t seq = view->last_event_seq;
+  AnswerAt(*call, seq, ToWire(StepList{std::move(view->steps)}));
+}
+
+void GetStep(Api& api, CallPtr call) {
+  const std::string run_id = call->Parameter("runId");
+  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  const auto view = api.engine().View(run_id);
+  if (!view) return call->Fail(view.error());
+  const std::string& step_id = call->Parameter("stepId");
+  const auto step = std::ranges::find(view->steps, step_id, &StepView::step_id);
+  if (step == view->steps.end()) {
+    return call->Fail(Error{ErrorCode::kStepNotFound, "the run has no step " + step_id, {}});
+  }
+  AnswerAt(*call, view->last_event_seq, ToWire(*step));
+}
+
+void ExplainRun(Api& api, CallPtr call) {
+  const std::string run_id = call->Parameter("runId");
+  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  const auto why = api.engine().Why(run_id);
+  if (!why) return call->Fail(why.error());
+  call->Answer(*why);
+}
+
+void SendSignal(Api& api, CallPtr call) {
+  auto signal = call->Read<SignalRequest>();
+  if (!signal || !api.FindRun(*call, call->Parameter("runId"))) return;
+  signal->run_id = call->Parameter("runId");
+  signal->tenant_id = call->tenant();
+  if (signal->signal_id.empty()) signal->signal_id = call->idempotency_key();
+  signal->actor = api.ActorOf(*call);
+  AnswerDecision(*call, api.engine().Signal(*signal));
+}
+
+// The decision records, from the run's own log.
+void ListSignals(Api& api, CallPtr call) {
+  const std::string run_id = call->Parameter("runId");
+  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  EventPage all;
+  for (const char* type : {"SignalAccepted", "SignalRejected"}) {
+    EventRequest request;
+    request.run_id = run_id;
+    request.event_type = type;
+    do {
+      auto page = api.log().Read(request);
+      if (!page) return call->Fail(page.error());
+      std::ranges::move(page->events, std::back_inserter(all.events));
+      request.after = page->next_after;
+      if (!page->more) break;
+    } while (true);
+  }
+  std::ranges::sort(all.events, {}, &LogEvent::run_seq);
+  if (!all.events.empty()) all.next_after = all.events.back().run_seq;
+  call->Answer(all);
+}
+
+}  // namespace everstep

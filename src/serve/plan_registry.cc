@@ -1,0 +1,123 @@
+#include "serve/plan_registry.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/sha256.h"
+
+namespace everstep {
+
+namespace {
+
+Error NotFound(const std::string& plan_id, const std::string& version) {
+  std::string text = "there is no plan " + plan_id;
+  if (!version.empty()) text += " of version " + version;
+  return {ErrorCode::kPlanNotFound, std::move(text), {}};
+}
+
+}  // namespace
+
+PlanRegistry::PlanRegistry(StateStore& store, Committer& committer, PlanLibrary& library,
+                           Clock& clock)
+    : store_(store), committer_(committer), library_(library), clock_(clock) {}
+
+// Neither part has a NUL, so names sort by plan and then by version.
+std::string PlanRegistry::NameOf(const std::string& plan_id, const std::string& version) {
+  return plan_id + '\0' + version;
+}
+
+Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenant_id,
+                                                        std::string_view document,
+                                                        const std::string& by) {
+  const auto plan = library_.Add(document);
+  if (!plan) return plan.error();
+  const DocumentKey key{DocumentKind::kPlanVersion, tenant_id,
+                        NameOf((*plan)->plan_id, (*plan)->plan_version)};
+  Registered registered;
+  registered.plan = {(*plan)->plan_id, (*plan)->plan_version, ToHex((*plan)->sha256), clock_.Now(),
+                     by};
+  // Looked up and written between two commits, so that of two at once one is the first.
+  const Status put = committer_.BetweenCommits([&]() -> Status {
+    const auto known = store_.Read()->FindDocument(key);
+    if (!known) return known.error();
+    if (*known) {
+      auto before = FromWire<RegisteredPlan>(**known, UnknownMembers::kIgnore);
+      if (!before) return before.error();
+      if (before->sha256 != registered.plan.sha256) {
+        return Error{ErrorCode::kPlanVersionTaken,
+                     "plan " + before->plan_id + " has a version " + before->plan_version +
+                         " already, with the SHA-256 " + before->sha256,
+                     {}};
+      }
+      registered = {*std::move(before), true};
+      return Ok();
+    }
+    const std::array<everstep::Document, 1> documents = {{{key, ToWire(registered.plan)}}};
+    return store_.PutDocuments(documents);
+  });
+  if (!put) return put.error();
+  return registered;
+}
+
+Result<RegisteredPlan> PlanRegistry::Find(const std::string& tenant_id, const std::string& plan_id,
+                                          const std::string& version) {
+  if (!version.empty()) {
+    const auto found = store_.Read()->FindDocument(
+        {DocumentKind::kPlanVersion, tenant_id, NameOf(plan_id, version)});
+    if (!found) return found.error();
+    if (!*found) return NotFound(plan_id, version);
+    return FromWire<RegisteredPlan>(**found, UnknownMembers::kIgnore);
+  }
+  std::optional<RegisteredPlan> newest;
+  std::string after;
+  while (true) {
+    auto page = List(tenant_id, plan_id, after, 100);
+    if (!page) return page.error();
+    if (page->empty()) break;
+    after = NameOf(plan_id, page->back().plan_version);
+    for (RegisteredPlan& plan : *page) {
+      if (!newest || plan.registered_at >= newest->registered_at) newest = std::move(plan);
+    }
+  }
+  if (!newest) return NotFound(plan_id, version);
+  return *std::move(newest);
+}
+
+Result<std::vector<RegisteredPlan>> PlanRegistry::List(const std::string& tenant_id,
+                                                       const std::string& plan_id,
+                                                       const std::string& after,
+                                                       std::size_t limit) {
+  DocumentQuery query;
+  query.kind = DocumentKind::kPlanVersion;
+  query.tenant_id = tenant_id;
+  if (!plan_id.empty()) query.prefix = plan_id + '\0';
+  query.after = after;
+  query.limit = limit;
+  const auto documents = store_.Read()->ListDocuments(query);
+  if (!documents) return documents.error();
+  std::vector<RegisteredPlan> plans;
+  for (const everstep::Document& document : *documents) {
+    auto plan = FromWire<RegisteredPlan>(*document.text, UnknownMembers::kIgnore);
+    if (!plan) return plan.error();
+    plans.push_back(*std::move(plan));
+  }
+  return plans;
+}
+
+Result<std::string> PlanRegistry::Document(const RegisteredPlan& plan) {
+  const auto sha256 = DigestFromHex(plan.sha256);
+  if (!sha256) return NotFound(plan.plan_id, plan.plan_version);
+  auto document = store_.Read()->FindPlan(*sha256);
+  if (!document) return document.error();
+  if (!*document) return NotFound(plan.plan_id, plan.plan_version);
+  return **std::move(document);
+}
+
+Result<std::shared_ptr<const Plan>> PlanRegistry::Compiled(const RegisteredPlan& plan) {
+  const auto sha256 = DigestFromHex(plan.sha256);
+  if (!sha256) return NotFound(plan.plan_id, plan.plan_version);
+  return library_.Find(*sha256);
+}
+
+}  // namespace everstep

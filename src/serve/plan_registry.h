@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/committer.h"
+#include "everstep/result.h"
+#include "flow/plan.h"
+#include "run/plan_library.h"
+#include "store/state_store.h"
+#include "wire/wire.h"
+
+namespace everstep {
+
+// A plan as it is registered: found by tenant, id and version, kept by its digest.
+struct RegisteredPlan {
+  std::string plan_id;
+  std::string plan_version;
+  std::string sha256;
+  Timestamp registered_at{};
+  std::string registered_by;
+};
+
+template <typename F>
+void Describe(F& f, RegisteredPlan& plan) {
+  f("planId", plan.plan_id);
+  f("planVersion", plan.plan_version);
+  f("sha256", plan.sha256);
+  f("registeredAt", plan.registered_at);
+  f("registeredBy", plan.registered_by);
+}
+
+// The plans that tenants have given names. A version, once registered, means the same document for
+// ever. Thread-safe; blocks on the store.
+class PlanRegistry {
+ public:
+  PlanRegistry(StateStore& store, Committer& committer, PlanLibrary& library, Clock& clock);
+
+  struct Registered {
+    RegisteredPlan plan;
+    bool existing = false;  // it was registered before, with the same bytes
+  };
+  // Faults as ReadPlan; kPlanVersionTaken: this version is another document.
+  Result<Registered> Register(const std::string& tenant_id, std::string_view document,
+                              const std::string& by);
+  // An empty version: the one registered last. kPlanNotFound.
+  Result<RegisteredPlan> Find(const std::string& tenant_id, const std::string& plan_id,
+                              const std::string& version);
+  // In order of id and version; `after` is a page's last name (see NameOf).
+  Result<std::vector<RegisteredPlan>> List(const std::string& tenant_id, const std::string& plan_id,
+                                           const std::string& after, std::size_t limit);
+  // The document of a registered plan, and the plan itself.
+  Result<std::string> Document(const RegisteredPlan& plan);
+  Result<std::shared_ptr<const Plan>> Compiled(const RegisteredPlan& plan);
+
+  static std::string NameOf(const std::string& plan_id, const std::string& version);
+
+ private:
+  StateStore& store_;
+  Committer& committer_;
+  PlanLibrary& library_;
+  Clock& clock_;
+};
+
+}  // namespace everstep

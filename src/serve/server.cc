@@ -1,0 +1,139 @@
+#include "serve/server.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "serve/access_tokens.h"
+#include "serve/audit_log.h"
+#include "work/server_engine.h"
+
+namespace everstep {
+namespace {
+
+// Callbacks of the engine come before the API is there and must find it once it is.
+struct ApiSlot {
+  std::atomic<Api*> api{nullptr};
+};
+
+class RunningServer final : public Server {
+ public:
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  ~RunningServer() override;
+
+  std::vector<std::string> addresses() const override { return http_->addresses(); }
+  std::string admin_token_path() const override {
+    return tokens_ && tokens_->made_admin_token() ? tokens_->admin_token_path() : std::string();
+  }
+  Engine& engine() override { return *engine_.engine; }
+  bool Drain(std::chrono::milliseconds wait) override;
+  Status ReloadCertificate() override { return http_->ReloadCertificate(); }
+
+ private:
+  void Note(const char* action) {
+    AuditEntry entry;
+    entry.actor = "server";
+    entry.action = action;
+    (void)audit_->Append(entry);
+  }
+
+  ApiSlot slot_;
+  std::unique_ptr<AccessTokens> tokens_;
+  std::unique_ptr<AuditLog> audit_;
+  ServerEngine engine_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+Status CheckExposure(const ServerOptions& options) {
+  if (options.authentication) return Ok();
+  for (const std::string& address : options.http.listen) {
+    if (IsLoopback(address)) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 "without authentication the server listens on loopback only, not on " + address,
+                 {}};
+  }
+  return Ok();
+}
+
+Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
+  if (const Status safe = CheckExposure(options); !safe) return safe.error();
+  auto server = std::make_unique<RunningServer>();
+  ApiSlot& slot = server->slot_;
+  auto on_end = std::move(options.engine.on_end);
+  options.engine.on_end = [&slot, on_end](const std::string& run_id, const std::string& status) {
+    if (Api* api = slot.api.load()) api->RunEnded(run_id);
+    if (on_end) on_end(run_id, status);
+  };
+  auto on_alert = std::move(options.engine.on_alert);
+  options.engine.on_alert = [&slot, on_alert](const Alert& alert) {
+    if (Api* api = slot.api.load()) api->Raised(alert);
+    if (on_alert) on_alert(alert);
+  };
+  auto engine = OpenServerEngine(std::move(options.engine), std::move(options.work));
+  if (!engine) return std::move(engine).error();
+  server->engine_ = *std::move(engine);
+  if (options.authentication) {
+    auto tokens = AccessTokens::Open(options.data_directory, SystemClock(), SystemRandom());
+    if (!tokens) return std::move(tokens).error();
+    server->tokens_ = *std::move(tokens);
+  }
+  auto audit = AuditLog::Open(options.data_directory, SystemClock(), SystemRandom());
+  if (!audit) return std::move(audit).error();
+  server->audit_ = *std::move(audit);
+  options.api.data_directory = options.data_directory;
+  server->api_ = std::make_unique<Api>(
+      Api::Parts{*server->engine_.engine, *server->engine_.work, *server->engine_.artifacts,
+                 server->tokens_.get(), *server->audit_, SystemClock(), SystemRandom()},
+      std::move(options.api));
+  slot.api.store(server->api_.get());
+  auto http = HttpServer::Start(std::move(options.http), *server->api_);
+  if (!http) return std::move(http).error();
+  server->http_ = *std::move(http);
+  server->api_->SetHttpMetrics([&http = *server->http_] { return http.Metrics(); });
+  server->Note("server.start");
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+bool RunningServer::Drain(std::chrono::milliseconds wait) {
+  api_->SetDraining();
+  engine_.work->StopLending();
+  const auto begun = SteadyNow();
+  const bool answered = http_->Drain(wait);
+  const auto used = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyNow() - begun);
+  return engine_.engine->Drain(std::max(wait - used, std::chrono::milliseconds(0))) && answered;
+}
+
+RunningServer::~RunningServer() {
+  // Sockets first: nobody asks any more. Then the engine, whose callbacks the API hears.
+  http_.reset();
+  slot_.api.store(nullptr);
+  if (audit_) Note("server.stop");
+  api_.reset();
+  engine_.engine.reset();
+  if (tokens_) (void)tokens_->Save();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  return RunningServer::Start(std::move(options));
+}
+
+bool IsLoopback(std::string_view address) {
+  const std::size_t colon = address.rfind(':');
+  std::string host(address.substr(0, colon == std::string_view::npos ? address.size() : colon));
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host == "localhost") return true;
+  in_addr four{};
+  if (inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
+  in6_addr six{};
+  return inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six) != 0;
+}
+
+}  // namespace everstep

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "everstep/engine.h"
+#include "everstep/result.h"
+#include "net/http_server.h"
+#include "serve/api.h"
+#include "work/remote_work.h"
+
+namespace everstep {
+
+struct ServerOptions {
+  EngineOptions engine;
+  RemoteWorkOptions work;
+  HttpServerOptions http;
+  ApiOptions api;
+  std::string data_directory;  // for tokens and the audit log
+  bool authentication = true;  // false: on loopback only
+};
+
+// Everything of `everstep serve` but the command line. Runs until it is destroyed.
+class Server {
+ public:
+  // Opens the store, goes on with what was running, and listens. kInvalidArgument: without
+  // authentication on an address that is not loopback; else what the parts say.
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  virtual ~Server() = default;
+
+  virtual std::vector<std::string> addresses() const = 0;
+  // Where the token of the first admin was written; empty: there was one before, or none is needed.
+  virtual std::string admin_token_path() const = 0;
+  virtual Engine& engine() = 0;
+  // Takes no more requests, answers what has come, lets steps finish. False: something was still
+  // under way after `wait`; it is delivered again by the next process.
+  virtual bool Drain(std::chrono::milliseconds wait) = 0;
+  virtual Status ReloadCertificate() = 0;
+};
+
+// Whether "host:port" can be reached from this machine alone.
+bool IsLoopback(std::string_view address);
+
+}  // namespace everstep
