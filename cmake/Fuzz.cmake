@@ -27,3 +27,10 @@ foreach(fuzzer IN LISTS fuzzers)
     everstep_options)
   add_dependencies(fuzzers fuzz-${name})
 endforeach()
+
+# The server stands above the engine; its parsers do not need it.
+foreach(parser serve/percent_decode serve/query_reader serve/reading serve/request_reader
+               serve/trace_context work/encoding)
+  target_sources(fuzz-serve_request PRIVATE ${CMAKE_SOURCE_DIR}/src/${parser}.cc)
+endforeach()
+target_link_libraries(fuzz-serve_request PRIVATE simdjson::simdjson)
