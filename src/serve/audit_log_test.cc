@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/json.h"
 #include "flow/value.h"
 #include "testing/manual_clock.h"
 #include "testing/temporary_directory.h"
@@ -103,6 +104,16 @@ TEST_F(AuditLogTest, EntriesAreLinesOfJsonThatNameTheOneBefore) {
   EXPECT_TRUE(second->Get("actor").undefined());
   EXPECT_TRUE(Verify().intact());
   EXPECT_EQ(Verify().head, log_->head());
+}
+
+TEST_F(AuditLogTest, ALineWithoutItsHashIsCanonicalJson) {
+  const AuditEntry entry{
+      "a\"\\\x01\n\t\b\x7f", "ü☃𝄞", "\xff", "x", "POST", "/é", "r", 204, "C", "::1", "q", "</d>"};
+  const AuditLine line = MakeAuditLine(entry, 12'345, clock_.Now(), kAuditStart, log_->key());
+  const std::string body = line.text.substr(0, line.text.rfind(",\"hash\"")) + "}";
+  const auto canonical = CanonicalJson(body);
+  ASSERT_TRUE(canonical);
+  EXPECT_EQ(*canonical, body);
 }
 
 TEST_F(AuditLogTest, TheChainGoesOnAfterAReopen) {

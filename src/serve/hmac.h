@@ -6,7 +6,7 @@
 
 namespace everstep {
 
-// RFC 2104 with SHA-256.
+// RFC 2104 with SHA-256. The key must not be empty.
 Sha256Digest HmacSha256(std::string_view key, std::string_view bytes);
 
 // Takes the same time wherever they differ. Texts of different length are unequal at once.
