@@ -30,11 +30,10 @@ void RemoteWork::State::End(RemoteTask& task, Outcalls& out) {
   leases.erase(task.lease);
   by_token.erase(task.token);
   queues.Update(worker);
-  const std::string tenant_id = task.shelf->queue->tenant_id;
-  const std::string queue = task.shelf->queue->name;
+  RemoteQueue& queue = *task.shelf->queue;
   const bool others_may_go = queues.Release(task);
   tasks.erase(tasks.find(task.task.id));
-  if (others_may_go) ServeQueue(tenant_id, queue, out);
+  if (others_may_go) ServeQueue(queue, out);  // it has a limit, so it is still there
 }
 
 void RemoteWork::State::Lose(RemoteTask& task, Outcalls& out) {

@@ -119,6 +119,19 @@ TEST_F(RemoteLeaseTest, WhatARemovedWorkerHeldIsLostAtOnce) {
   EXPECT_TRUE(work_->Queues("t1").empty()) << "nothing is left of it";
 }
 
+TEST_F(RemoteLeaseTest, WhatIsGivenBackIsLostAtOnce) {
+  const std::string worker = RegisterFor("train");
+  const std::string other = RegisterFor("train");
+  Start({TaskOf("a"), TaskOf("b")});
+  const std::string token = Poll(worker)->task().token;
+  EXPECT_TRUE(work_->GiveBack("t1", other, {token}));
+  EXPECT_TRUE(reports_.lost.empty()) << "it is another's";
+  EXPECT_TRUE(work_->GiveBack("t1", worker, {token, "nothing"}));
+  ASSERT_EQ(reports_.lost.size(), 1U);
+  EXPECT_EQ(reports_.lost[0].step_id, "a");
+  EXPECT_FALSE(work_->GiveBack("t2", worker, {token}));
+}
+
 TEST_F(RemoteLeaseTest, AWorkerThatDrainsReportsAndGetsNoMore) {
   const std::string worker = RegisterFor("train");
   Start("a");

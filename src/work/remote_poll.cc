@@ -130,9 +130,8 @@ void RemoteWork::State::Serve(RemoteShelf& shelf, Outcalls& out) {
   }
 }
 
-void RemoteWork::State::ServeQueue(const std::string& tenant_id, const std::string& queue,
-                                   Outcalls& out) {
-  for (RemoteShelf* shelf : queues.Matches(tenant_id, queue)) Serve(*shelf, out);
+void RemoteWork::State::ServeQueue(RemoteQueue& queue, Outcalls& out) {
+  for (const auto& [kind, shelf] : queue.shelves) Serve(*shelf, out);
 }
 
 // ---- without the lock

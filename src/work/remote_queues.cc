@@ -172,11 +172,13 @@ void RemoteQueues::Update(RemoteWorker& worker) {
 
 // ---- people
 
-void RemoteQueues::SetConcurrency(std::string_view tenant_id, std::string_view queue,
-                                  std::uint32_t limit) {
+RemoteQueue* RemoteQueues::SetConcurrency(std::string_view tenant_id, std::string_view queue,
+                                          std::uint32_t limit) {
   RemoteQueue& of = QueueOf(tenant_id, queue);
   of.concurrency = limit;
-  if (of.shelves.empty() && limit == 0) queues_.erase(Name(tenant_id, queue));
+  if (!of.shelves.empty() || limit > 0) return &of;
+  queues_.erase(Name(tenant_id, queue));
+  return nullptr;
 }
 
 std::vector<QueueView> RemoteQueues::Views(std::string_view tenant_id, Timestamp now) const {
@@ -186,17 +188,6 @@ std::vector<QueueView> RemoteQueues::Views(std::string_view tenant_id, Timestamp
     views.push_back(ViewOf(*queue->second, now));
   }
   return views;
-}
-
-std::vector<RemoteShelf*> RemoteQueues::Matches(std::string_view tenant_id,
-                                                std::string_view queue) const {
-  std::vector<RemoteShelf*> matches;
-  const auto found = queues_.find({std::string(tenant_id), std::string(queue)});
-  if (found == queues_.end()) return matches;
-  for (const auto& [kind, shelf] : found->second->shelves) {
-    if (shelf->waiting_count > 0 && !shelf->asking.empty()) matches.push_back(shelf.get());
-  }
-  return matches;
 }
 
 }  // namespace everstep

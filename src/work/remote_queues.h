@@ -23,7 +23,7 @@ class RemoteQueues {
   void Remove(RemoteTask& task);
   // The best tasks for a worker, up to `count`. They count as held from here.
   std::vector<RemoteTask*> Take(const RemoteWorker& worker, std::size_t count);
-  // A held task has ended. The queue was full before: others may go.
+  // A held task has ended. True: its queue was full and is not any more; it stays.
   bool Release(RemoteTask& task);
 
   // ---- workers
@@ -33,10 +33,10 @@ class RemoteQueues {
   void Update(RemoteWorker& worker);
 
   // ---- people
-  void SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
+  // Nothing: without a limit it is forgotten.
+  RemoteQueue* SetConcurrency(std::string_view tenant_id, std::string_view queue,
+                              std::uint32_t limit);
   std::vector<QueueView> Views(std::string_view tenant_id, Timestamp now) const;
-  // Shelves of a queue with tasks and somebody who asks for them.
-  std::vector<RemoteShelf*> Matches(std::string_view tenant_id, std::string_view queue) const;
   std::uint64_t waiting() const { return waiting_; }
   // A shelf without tasks, workers and news is gone after this.
   void ForgetIfUnused(RemoteShelf& shelf);

@@ -190,6 +190,23 @@ Status RemoteWork::Remove(std::string_view tenant_id, std::string_view worker_id
   return Ok();
 }
 
+Status RemoteWork::GiveBack(std::string_view tenant_id, std::string_view worker_id,
+                            const std::vector<std::string>& tokens) {
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto worker = state_->Find(tenant_id, worker_id);
+    if (worker == nullptr) return NoWorker(worker_id);
+    for (const std::string& token : tokens) {
+      const auto found = state_->by_token.find(token);
+      const bool held = found != state_->by_token.end() && found->second->worker == worker.get();
+      if (held) state_->Lose(*found->second, out);
+    }
+  }
+  state_->Make(std::move(out));
+  return Ok();
+}
+
 // ---- for people
 
 std::vector<WorkerView> RemoteWork::Workers(std::string_view tenant_id) {
@@ -219,8 +236,8 @@ Status RemoteWork::SetConcurrency(std::string_view tenant_id, std::string_view q
   State::Outcalls out;
   {
     const std::lock_guard lock(state_->mutex);
-    state_->queues.SetConcurrency(tenant_id, queue, limit);
-    state_->ServeQueue(std::string(tenant_id), std::string(queue), out);
+    RemoteQueue* const limited = state_->queues.SetConcurrency(tenant_id, queue, limit);
+    if (limited != nullptr) state_->ServeQueue(*limited, out);
   }
   state_->Make(std::move(out));
   return Ok();

@@ -116,6 +116,10 @@ class RemoteWork final : public ToolBox {
   void Poll(PollRequest request, std::function<void(Result<PollAnswer>)> answer);
   // It gets no more tasks; those it holds it may still report.
   Status Drain(std::string_view tenant_id, std::string_view worker_id);
+  // These leases end at once: the answer did not reach the worker, or it cannot do them after all.
+  // Tokens that it does not hold are ignored.
+  Status GiveBack(std::string_view tenant_id, std::string_view worker_id,
+                  const std::vector<std::string>& tokens);
   // Its leases end at once.
   Status Remove(std::string_view tenant_id, std::string_view worker_id);
 

@@ -86,7 +86,7 @@ struct RemoteWork::State {
   void Answer(std::shared_ptr<RemotePoll> poll, Outcalls& out);
   void Serve(RemoteWorker& worker, Outcalls& out);
   void Serve(RemoteShelf& shelf, Outcalls& out);
-  void ServeQueue(const std::string& tenant_id, const std::string& queue, Outcalls& out);
+  void ServeQueue(RemoteQueue& queue, Outcalls& out);
 
   // ---- without the lock
   void Make(Outcalls out);

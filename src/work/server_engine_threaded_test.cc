@@ -48,10 +48,12 @@ class ServerEngineThreaded : public testing::Test {
     return *id;
   }
   Result<PollAnswer> Poll(PollRequest request) {
-    std::promise<Result<PollAnswer>> promise;
-    server_.work->Poll(std::move(request),
-                       [&](Result<PollAnswer> answer) { promise.set_value(std::move(answer)); });
-    return promise.get_future().get();
+    auto promise = std::make_shared<std::promise<Result<PollAnswer>>>();
+    auto answer = promise->get_future();
+    server_.work->Poll(std::move(request), [promise](Result<PollAnswer> given) {
+      promise->set_value(std::move(given));
+    });
+    return answer.get();
   }
   static PollRequest RequestOf(const std::string& worker, std::uint32_t tasks_max) {
     PollRequest request;
@@ -141,12 +143,13 @@ TEST_F(ServerEngineThreaded, ACancelledRunTakesItsTasksBack) {
 TEST_F(ServerEngineThreaded, PollsAreAnsweredWhenTheirTimeIsOverAndWhenTheEngineStops) {
   const std::string worker = Register(1);
   EXPECT_TRUE(Poll(RequestOf(worker, 1))->tasks.empty());
-  std::promise<void> answered;
+  const auto answered = std::make_shared<std::promise<void>>();
   PollRequest request = RequestOf(worker, 1);
   request.wait = kLongEnough;
-  server_.work->Poll(std::move(request), [&](const Result<PollAnswer>&) { answered.set_value(); });
+  server_.work->Poll(std::move(request),
+                     [answered](const Result<PollAnswer>&) { answered->set_value(); });
   server_.engine.reset();
-  answered.get_future().get();
+  answered->get_future().get();
 }
 
 TEST_F(ServerEngineThreaded, ADrainDoesNotWaitForTasksThatNobodyHasTaken) {
