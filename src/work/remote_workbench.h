@@ -61,7 +61,10 @@ class RemoteWorkbench {
     std::optional<Result<PollAnswer>> given;
 
     bool waits() const { return !given; }
-    const PollAnswer& get() const { return **given; }
+    const PollAnswer& get() const {
+      EVERSTEP_ASSERT(given && *given);
+      return **given;
+    }
     const LentTask& task(std::size_t i = 0) const { return get().tasks.at(i); }
   };
 
