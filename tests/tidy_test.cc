@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "everstep/error.h"
+#include "net/problem.h"
 #include "serve/problem.h"
 
 namespace everstep {
@@ -47,6 +48,7 @@ TEST(TidyTest, EveryErrorCodeHasAPage) {
     pages.insert(file.path.substr(file.path.rfind('/') + 1));
   }
   EXPECT_EQ(codes.size(), static_cast<std::size_t>(kErrorCodeCount + kHttpCodeCount));
+  codes.insert(kServerProblems.begin(), kServerProblems.end());
   const std::vector<Finding> findings = CompareErrorPages(codes, pages);
   EXPECT_TRUE(findings.empty()) << ToString(findings);
 }

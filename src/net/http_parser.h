@@ -12,7 +12,7 @@ namespace everstep {
 // is not known any more. The texts live as long as the program.
 struct Refusal {
   int status = 400;
-  std::string_view code = "BAD_REQUEST";
+  std::string_view code = "BAD_REQUEST";  // one of kServerProblems
   std::string_view detail;
 };
 

@@ -21,7 +21,8 @@ struct ServerAnswer {
 
 // What another thread has for a loop: an answer, a stream with news, or a new socket.
 struct LoopPost {
-  enum class Kind : std::uint8_t { kAnswer, kStreamNews, kSocket } kind;
+  enum class Kind : std::uint8_t { kAnswer, kStreamNews, kSocket };
+  Kind kind = Kind::kAnswer;
   std::shared_ptr<HttpCall::Connection> connection;
   std::uint64_t number = 0;
   ServerAnswer answer;

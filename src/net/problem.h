@@ -1,9 +1,27 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
 namespace everstep {
+
+// The codes of what the server itself answers with. Each has a page docs/errors/<CODE>.md; a test
+// checks that.
+inline constexpr std::array<std::string_view, 12> kServerProblems = {
+    "BAD_REQUEST",
+    "CONTENT_TOO_LARGE",
+    "EXPECTATION_FAILED",
+    "HEADERS_TOO_LARGE",
+    "HTTP_VERSION_NOT_SUPPORTED",
+    "INTERNAL_ERROR",
+    "NOT_IMPLEMENTED",
+    "OVERLOADED",
+    "REQUEST_TIMEOUT",
+    "TOO_MANY_CONNECTIONS",
+    "UNSUPPORTED_ENCODING",
+    "URI_TOO_LONG",
+};
 
 // "Not Found" and so on; empty for a status that has no name.
 std::string_view ReasonPhrase(int status);

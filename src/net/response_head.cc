@@ -1,10 +1,12 @@
 #include "net/response_head.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
 
+#include "base/assert.h"
 #include "net/content_coding.h"
 #include "net/http_text.h"
 #include "net/problem.h"
@@ -123,6 +125,8 @@ std::string DateLine(Timestamp now) {
 }
 
 ServerResponse ProblemResponse(const Refusal& refusal) {
+  EVERSTEP_ASSERT(std::find(kServerProblems.begin(), kServerProblems.end(), refusal.code) !=
+                  kServerProblems.end());
   ServerResponse response;
   response.status = refusal.status;
   response.headers = {{"Content-Type", "application/problem+json"}};
