@@ -2,6 +2,7 @@
 #include <fstream>
 #include <string>
 
+#include "alert_board.h"
 #include "commands.h"
 #include "data_folder.h"
 #include "interrupt.h"
@@ -70,10 +71,12 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   auto folder = Folder::Find(arguments);
   if (!folder) return Fail(folder.error(), out);
   if (const Status made = folder->Make(); !made) return Fail(made.error(), out);
-  const ServerOptions options = OptionsOf(arguments, *folder);
+  AlertBoard alerts;
+  ServerOptions options = OptionsOf(arguments, *folder);
+  options.engine.on_alert = [&alerts](const Alert& alert) { alerts.Raise(alert); };
   auto server = Server::Start(options);
   if (!server) return Fail(WithOwner(server.error(), folder->store()), out);
-  auto socket = OwnerSocket::Listen(*folder, (*server)->engine());
+  auto socket = OwnerSocket::Listen(*folder, (*server)->engine(), alerts);
   if (!socket) {
     out.WriteError("everstep: others cannot ask this process: " + socket.error().message + "\n");
   }
