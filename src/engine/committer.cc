@@ -11,6 +11,9 @@ namespace {
 // A write larger than this gains nothing and keeps its callers waiting.
 constexpr std::size_t kUnitsPerWriteMax = 4096;
 
+// With the counts of its shared owner.
+static_assert(sizeof(CommitUnit) + 32 <= 1032);
+
 Error Stopped() {
   return {ErrorCode::kStoreStopped,
           "the store stopped after a write of unknown outcome; open it again to recover",
@@ -57,12 +60,12 @@ Status Committer::Await(CommitUnit& unit) {
       unit.state_.wait(state, std::memory_order_acquire);
     }
   }
-  return unit.outcome_;
+  return unit.outcome();
 }
 
 Status Committer::BetweenCommits(std::function<Status()> upkeep) {
   const auto unit = std::make_shared<CommitUnit>();
-  unit->upkeep_ = std::move(upkeep);
+  unit->upkeep_ = std::make_unique<std::function<Status()>>(std::move(upkeep));
   {
     const std::lock_guard lock(mutex_);
     if (stopped()) return Stopped();
@@ -103,7 +106,7 @@ void Committer::Lead() {
     if (!alive) Discard(changes);
     changes.clear();
     Status done = CheckOpen();
-    if (done) done = unit->upkeep_();
+    if (done) done = (*unit->upkeep_)();
     if (!done && done.error().code == ErrorCode::kIndeterminate) FailAll({}, done.error());
     Settle(*unit, std::move(done));
   }
@@ -152,7 +155,7 @@ void Committer::Discard(const Units& units) {
 }
 
 void Committer::Settle(CommitUnit& unit, Status outcome) {
-  unit.outcome_ = std::move(outcome);
+  if (!outcome) unit.error_ = std::make_unique<const Error>(std::move(outcome).error());
   unit.state_.store(CommitUnit::kSettled, std::memory_order_release);
   unit.state_.notify_all();
 }

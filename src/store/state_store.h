@@ -89,7 +89,7 @@ struct RunChange {
     bool armed = true;
   };
   std::vector<Alarm> alarms;
-  Position position;
+  Position position;  // the one behind the change before, in a commit and over commits
 };
 
 struct EventQuery {
