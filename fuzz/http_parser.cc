@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   using namespace everstep;
   const std::string_view input = AsText(bytes, size);
   const Reading whole = Read(input, std::max<std::size_t>(size, 1));
-  for (const std::size_t piece : {1, 7}) {
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}}) {
     const Reading cut = Read(input, piece);
     FUZZ_REQUIRE((cut.refused != 0) == (whole.refused != 0));
     FUZZ_REQUIRE(cut.requests.size() == whole.requests.size());

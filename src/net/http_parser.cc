@@ -65,6 +65,9 @@ bool HeadParser::FindEnd(std::string_view input) {
       return Refuse("a line does not end with CR LF");
     }
     const bool empty = at - 1 == line_start_;
+    if (lines_ == 0 && at - line_start_ > limits_.target_bytes_max + kLineOverhead) {
+      return Refuse(414, "URI_TOO_LONG", "the request line is too long");
+    }
     line_start_ = scanned_ = at + 1;
     if (!empty) {
       ++lines_;
@@ -94,7 +97,7 @@ bool HeadParser::CheckUnfinished(std::string_view input) {
   if (lines_ > limits_.headers_max + 1) {
     return Refuse(431, "HEADERS_TOO_LARGE", "the request has too many headers");
   }
-  if (size <= limits_.head_bytes_max) return true;
+  if (size <= limits_.head_bytes_max + 1) return true;  // half of the empty line may be there
   return Refuse(431, "HEADERS_TOO_LARGE", "the head of the request is too large");
 }
 

@@ -11,16 +11,21 @@ namespace {
 
 constexpr std::string_view kProtocol = "\x08http/1.1";  // as ALPN writes a list of one
 
-int ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* length,
-                   const unsigned char* offered, unsigned int offered_length, void* /*unused*/) {
-  const auto* ours = reinterpret_cast<const unsigned char*>(kProtocol.data());
-  unsigned char* selected = nullptr;
-  if (SSL_select_next_proto(&selected, length, ours, kProtocol.size(), offered, offered_length) !=
-      OPENSSL_NPN_NEGOTIATED) {
-    return SSL_TLSEXT_ERR_ALERT_FATAL;
-  }
-  *chosen = selected;
-  return SSL_TLSEXT_ERR_OK;
+// Takes HTTP/1.1 of what a client offers, and refuses a client that does not offer it.
+void SetProtocol(SSL_CTX* context) {
+  const auto choose = [](SSL* /*ssl*/, const unsigned char** chosen, unsigned char* length,
+                         const unsigned char* offered, unsigned int offered_length,
+                         void* /*unused*/) {
+    const auto* ours = reinterpret_cast<const unsigned char*>(kProtocol.data());
+    unsigned char* selected = nullptr;
+    if (SSL_select_next_proto(&selected, length, ours, kProtocol.size(), offered, offered_length) !=
+        OPENSSL_NPN_NEGOTIATED) {
+      return SSL_TLSEXT_ERR_ALERT_FATAL;
+    }
+    *chosen = selected;
+    return SSL_TLSEXT_ERR_OK;
+  };
+  SSL_CTX_set_alpn_select_cb(context, choose, nullptr);
 }
 
 Error Unusable(const std::string& what) {
@@ -48,7 +53,7 @@ Status TlsContext::Load() {
   // Connections are kept alive, so that resuming sessions would save little.
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(raw, 0);
-  SSL_CTX_set_alpn_select_cb(raw, ChooseProtocol, nullptr);
+  SetProtocol(raw);
   if (SSL_CTX_use_certificate_chain_file(raw, certificate_file_.c_str()) != 1) {
     return Unusable("the certificate '" + certificate_file_ + "' cannot be used");
   }
