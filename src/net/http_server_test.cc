@@ -181,6 +181,14 @@ TEST_F(HttpServerTest, LimitsHaveTheirStatuses) {
   EXPECT_EQ(status_of(GetText("/", "A:\r\nB:\r\nC:\r\nD:\r\nE:\r\n")), 431);
 }
 
+TEST_F(HttpServerTest, WhoIsRefusedWhileSendingCanSendToTheEndAndReadWhy) {
+  TestHandler handler(Echo);
+  Serve(handler);
+  SocketClient client = Connect();
+  EXPECT_TRUE(client.Send(PostText("/", std::string(20 << 20, 'x'))));
+  EXPECT_EQ(client.ReadAnswer().status, 413);
+}
+
 TEST_F(HttpServerTest, ACallThatIsDroppedIsAnsweredWith500) {
   TestHandler handler([](HttpCall call) { const HttpCall dropped = std::move(call); });
   Serve(handler);
