@@ -21,16 +21,7 @@ foreach(fuzzer IN LISTS fuzzers)
     OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   target_compile_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
-  # Parsers and codecs stand in these and below them; the engine need not be built.
   target_include_directories(fuzz-${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(fuzz-${name} PRIVATE everstep_store everstep_flow everstep_net
-    everstep_options)
+  target_link_libraries(fuzz-${name} PRIVATE everstep_internal)
   add_dependencies(fuzzers fuzz-${name})
 endforeach()
-
-# The server stands above the engine; its parsers do not need it.
-foreach(parser serve/percent_decode serve/query_reader serve/reading serve/request_reader
-               serve/trace_context work/encoding)
-  target_sources(fuzz-serve_request PRIVATE ${CMAKE_SOURCE_DIR}/src/${parser}.cc)
-endforeach()
-target_link_libraries(fuzz-serve_request PRIVATE simdjson::simdjson)

@@ -1,9 +1,5 @@
 # `cmake --install`: the programs, the public headers and a package for find_package(everstep).
 
-if(EVERSTEP_FUZZ)
-  return()
-endif()
-
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

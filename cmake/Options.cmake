@@ -1,7 +1,7 @@
 # How everything is compiled. The presets choose; nothing here depends on the layer.
 
 set(EVERSTEP_SANITIZE "" CACHE STRING "Sanitizers for all targets, as -fsanitize takes them")
-option(EVERSTEP_FUZZ "Build the libFuzzer programs and nothing else; needs clang" OFF)
+option(EVERSTEP_FUZZ "Build the libFuzzer programs too; needs clang" OFF)
 option(EVERSTEP_HEADER_CHECK "Compile every header alone" OFF)
 set(EVERSTEP_TESTS_MATCHING "" CACHE STRING
     "Build only test files in which this regular expression is found, and no programs for them")

@@ -1,10 +1,6 @@
 # apps/<name>/*.cc is a program <name>; examples/<name>.cc one that sees the public headers only;
 # bench/*.cc are the microbenchmarks.
 
-if(EVERSTEP_FUZZ)
-  return()
-endif()
-
 set(EVERSTEP_PROGRAMS "")
 file(GLOB app_directories CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/*)
 foreach(directory IN LISTS app_directories)

@@ -1,11 +1,12 @@
 #include <algorithm>
 
-#include "base/json.h"
 #include "fuzz/fuzz.h"
+#include "serve/batch_reader.h"
 #include "serve/percent_decode.h"
 #include "serve/query_reader.h"
-#include "serve/request_reader.h"
 #include "serve/trace_context.h"
+#include "wire/engine_types.h"
+#include "wire/work_types.h"
 #include "work/encoding.h"
 
 namespace everstep {
@@ -13,27 +14,26 @@ namespace {
 
 constexpr std::string_view kWords[] = {"a", "bc"};
 
+template <typename T>
+void ReadAs(std::string_view body) {
+  const auto read = FromWire<T>(body, UnknownMembers::kRefuse);
+  if (!read) return;
+  // What is written of it is read again as the same.
+  const std::string text = ToWire(*read);
+  const auto again = FromWire<T>(text, UnknownMembers::kRefuse);
+  FUZZ_REQUIRE(again && ToWire(*again) == text);
+}
+
 void ReadBody(std::string_view body) {
-  JsonRequest request(body, JsonRequest::Empty::kIsObject);
-  ObjectReader root = request.root();
-  root.Text("t", Presence::kOptional, kNameText);
-  root.Integer("n", Presence::kOptional, 0, 9);
-  root.Duration("d", Presence::kOptional);
-  root.Time("at", Presence::kOptional);
-  root.Word("w", Presence::kOptional, kWords);
-  root.Texts("l", Presence::kOptional, 3, kIdentifierText);
-  const auto json = root.Json("j", Presence::kOptional);
-  if (auto object = root.Object("o", Presence::kOptional)) {
-    object->Json("j", Presence::kOptional);
-    object->Flag("f", Presence::kRequired);
+  ReadAs<StartBody>(body);
+  ReadAs<SignalRequest>(body);
+  ReadAs<PollBody>(body);
+  const auto batch = SplitBatch("application/json", body);
+  if (!batch) return;
+  for (const std::string_view document : batch->documents) {
+    FUZZ_REQUIRE(document.data() >= body.data());
+    FUZZ_REQUIRE(document.data() + document.size() <= body.data() + body.size());
   }
-  for (ObjectReader& item : root.Objects("i", Presence::kOptional, 3)) {
-    item.Json("j", Presence::kRequired);
-  }
-  const Status read = request.Finish();
-  FUZZ_REQUIRE(read || !read.error().faults.empty());
-  // What is handed on as JSON is JSON.
-  if (read && json) FUZZ_REQUIRE(CanonicalJson(*json));
 }
 
 void ReadQuery(std::string_view query) {

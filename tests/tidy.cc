@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <functional>
+#include <map>
 
 namespace everstep {
 namespace {
@@ -206,6 +207,30 @@ std::vector<Finding> FindUnguardedHeader(const SourceFile& file) {
     if (line == "#pragma once") return {};
   }
   return {{file.path, 0, "no #pragma once"}};
+}
+
+std::vector<Finding> FindRepeatedTypes(const std::vector<SourceFile>& files) {
+  std::vector<Finding> findings;
+  std::map<std::string, std::string> known;  // type -> file
+  for (const SourceFile& file : files) {
+    const bool shared = file.path.starts_with("src/") || file.path.starts_with("include/");
+    if (!shared || !IsHeader(file)) continue;
+    const std::string code = CodeOnly(file.text);
+    for (const std::string_view line : Lines(code)) {
+      std::string_view rest = line;
+      // At the left edge: types inside others have names of their own.
+      for (const std::string_view word : {"struct ", "class ", "enum class "}) {
+        if (rest.starts_with(word)) rest.remove_prefix(word.size());
+      }
+      if (rest.size() == line.size() || line.ends_with(';')) continue;
+      const std::string name(rest.substr(0, rest.find_first_of(" :{<")));
+      const auto [place, is_new] = known.emplace(name, file.path);
+      if (!is_new && place->second != file.path) {
+        findings.push_back({file.path, 0, "a type " + name + " is in " + place->second + " too"});
+      }
+    }
+  }
+  return findings;
 }
 
 std::vector<Finding> CompareErrorPages(const std::set<std::string>& codes,

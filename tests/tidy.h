@@ -30,6 +30,10 @@ std::vector<Finding> FindTestWithoutAssertion(const SourceFile& file);
 // Headers without #pragma once.
 std::vector<Finding> FindUnguardedHeader(const SourceFile& file);
 
+// Types of src/ and include/ that have the name of a type in another header: with one namespace the
+// linker takes one of the two for both, and nobody is told.
+std::vector<Finding> FindRepeatedTypes(const std::vector<SourceFile>& files);
+
 // Error codes without a page, and pages without an error code. `pages` are file names.
 std::vector<Finding> CompareErrorPages(const std::set<std::string>& codes,
                                        const std::set<std::string>& pages);

@@ -39,6 +39,21 @@ TEST(TidyTest, ExceptionsAreCaughtByName) { ExpectNoneBreaks(FindCatchAll); }
 TEST(TidyTest, TestsCanFail) { ExpectNoneBreaks(FindTestWithoutAssertion); }
 TEST(TidyTest, HeadersAreGuarded) { ExpectNoneBreaks(FindUnguardedHeader); }
 
+TEST(TidyTest, EveryTypeHasANameOfItsOwn) {
+  const std::vector<Finding> findings = FindRepeatedTypes(Sources());
+  EXPECT_TRUE(findings.empty()) << ToString(findings);
+}
+
+TEST(TidyTest, TypesOfTheSameNameAreFound) {
+  EXPECT_EQ(FindRepeatedTypes({{"src/a/x.h", "struct Row {\n  struct Cell {};\n};\n"},
+                               {"src/b/y.h", "class Row;\nclass Cell : public Thing {\n};\n"}})
+                .size(),
+            0U);
+  EXPECT_EQ(ToString(FindRepeatedTypes(
+                {{"src/a/x.h", "struct Row {\n};\n"}, {"src/b/y.h", "class Row final {\n};\n"}})),
+            ToString({{"src/b/y.h", 0, "a type Row is in src/a/x.h too"}}));
+}
+
 TEST(TidyTest, EveryErrorCodeHasAPage) {
   std::set<std::string> codes;
   for (int i = 0; i < kErrorCodeCount; ++i) codes.emplace(Name(static_cast<ErrorCode>(i)));

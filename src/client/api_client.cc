@@ -87,7 +87,7 @@ Result<std::string> ApiClient::Send(const Call& call) {
   return ErrorOf(outcome.response);
 }
 
-std::string PercentEncode(std::string_view text) {
+std::string UrlEncoded(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -106,7 +106,7 @@ std::string PercentEncode(std::string_view text) {
 void QueryWriter::Add(std::string_view name, std::string_view value) {
   if (value.empty()) return;
   text_ += text_.empty() ? '?' : '&';
-  text_.append(name).append("=").append(PercentEncode(value));
+  text_.append(name).append("=").append(UrlEncoded(value));
 }
 
 void QueryWriter::Add(std::string_view name, std::uint64_t value) {

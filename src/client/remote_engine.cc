@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-std::string RunPath(std::string_view run_id) { return "/v1/runs/" + PercentEncode(run_id); }
+std::string RunPath(std::string_view run_id) { return "/v1/runs/" + UrlEncoded(run_id); }
 
 bool HasEnded(std::string_view status) {
   return status == "COMPLETED" || status == "FAILED" || status == "CANCELLED";
@@ -50,7 +50,7 @@ class RemoteEngine final : public Engine {
 
   Result<std::string> Deliver(const HookDelivery& delivery) override {
     const std::string id = delivery.delivery_id.empty() ? NewKey() : delivery.delivery_id;
-    auto hook = api_.Post<HookView>({.path = "/v1/hooks/" + PercentEncode(delivery.token),
+    auto hook = api_.Post<HookView>({.path = "/v1/hooks/" + UrlEncoded(delivery.token),
                                      .body = delivery.payload.empty() ? "null" : delivery.payload,
                                      .idempotency_key = id});
     if (!hook) return std::move(hook).error();

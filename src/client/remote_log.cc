@@ -58,7 +58,7 @@ class PolledSubscription final : public Subscription {
   bool closed_ = false;
 };
 
-std::string RunPath(std::string_view run_id) { return "/v1/runs/" + PercentEncode(run_id); }
+std::string RunPath(std::string_view run_id) { return "/v1/runs/" + UrlEncoded(run_id); }
 
 }  // namespace
 
@@ -141,7 +141,7 @@ Result<RunList> RemoteLog::Runs(const RunFilter& filter) {
 }
 
 Result<std::optional<std::string>> RemoteLog::RunOfHook(std::string_view, std::string_view token) {
-  const auto hook = api_.Get<HookView>("/v1/hooks/" + PercentEncode(token));
+  const auto hook = api_.Get<HookView>("/v1/hooks/" + UrlEncoded(token));
   if (hook) return std::optional(hook->run_id);
   if (hook.error().code == ErrorCode::kHookNotFound) return std::optional<std::string>();
   return hook.error();

@@ -18,7 +18,7 @@ class ChunkedBody {
   // kDone: what is left belongs to the next request. kRefused: refusal() says why.
   Outcome Read(std::string_view& input, std::size_t body_bytes_max, std::string& body);
   void Reset() { *this = ChunkedBody(); }
-  const Refusal& refusal() const { return refusal_; }
+  const HttpRefusal& refusal() const { return refusal_; }
 
  private:
   enum class Place : std::uint8_t {
@@ -49,7 +49,7 @@ class ChunkedBody {
   std::uint64_t left_ = 0;  // of the chunk
   std::size_t extension_bytes_ = 0;
   std::size_t trailer_bytes_ = 0;
-  Refusal refusal_;
+  HttpRefusal refusal_;
 };
 
 }  // namespace everstep

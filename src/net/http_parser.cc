@@ -32,7 +32,7 @@ bool IsHostText(std::string_view text) {
 void HeadParser::Reset() {
   begin_ = line_start_ = scanned_ = lines_ = 0;
   facts_ = HeadFacts();
-  refusal_ = Refusal();
+  refusal_ = HttpRefusal();
   seen_ = 0;
   asked_to_close_ = refused_ = false;
 }

@@ -10,7 +10,7 @@ namespace everstep {
 
 // Why a request is refused. The connection ends with the answer: where the next request would begin
 // is not known any more. The texts live as long as the program.
-struct Refusal {
+struct HttpRefusal {
   int status = 400;
   std::string_view code = "BAD_REQUEST";  // one of kServerProblems
   std::string_view detail;
@@ -52,7 +52,7 @@ class HeadParser {
   bool started() const { return scanned_ > 0; }
   std::size_t size() const { return line_start_; }
   const HeadFacts& facts() const { return facts_; }
-  const Refusal& refusal() const { return refusal_; }
+  const HttpRefusal& refusal() const { return refusal_; }
 
  private:
   enum Seen : std::uint8_t { kHost = 1, kLength = 2, kCoding = 4, kExpect = 8, kEncoding = 16 };
@@ -80,7 +80,7 @@ class HeadParser {
   std::size_t scanned_ = 0;
   std::size_t lines_ = 0;
   HeadFacts facts_;
-  Refusal refusal_;
+  HttpRefusal refusal_;
   std::uint8_t seen_ = 0;
   bool asked_to_close_ = false;
   bool refused_ = false;

@@ -10,7 +10,7 @@ namespace {
 
 // Room made before a byte of the body has come, whatever length is claimed.
 constexpr std::size_t kBodyReserveMax = 64 << 10;
-constexpr Refusal kTooLarge = {413, "CONTENT_TOO_LARGE", "the body is too large"};
+constexpr HttpRefusal kTooLarge = {413, "CONTENT_TOO_LARGE", "the body is too large"};
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void RequestReader::SetPeer(std::string_view address, bool secure) {
   request_.secure = secure;
 }
 
-RequestReader::Outcome RequestReader::Refuse(Refusal refusal) {
+RequestReader::Outcome RequestReader::Refuse(HttpRefusal refusal) {
   refusal_ = refusal;
   return Outcome::kRefused;
 }

@@ -27,7 +27,7 @@ class RequestReader {
 
   // Of the request that TakeRequest gives next, or that is being read.
   const HeadFacts& facts() const { return head_.facts(); }
-  const Refusal& refusal() const { return refusal_; }
+  const HttpRefusal& refusal() const { return refusal_; }
   bool in_head() const { return !in_body_ && head_.started(); }
   bool in_body() const { return in_body_; }
   // The client waits to be told that it may send the body. True once.
@@ -38,13 +38,13 @@ class RequestReader {
   Outcome ReadHead(std::string_view& input);
   Outcome ReadBody(std::string_view& input);
   Outcome Finish();
-  Outcome Refuse(Refusal refusal);
+  Outcome Refuse(HttpRefusal refusal);
 
   HeadParser head_;
   HttpHandler& handler_;
   ChunkedBody chunks_;
   ServerRequest request_;
-  Refusal refusal_;
+  HttpRefusal refusal_;
   std::size_t body_bytes_max_ = 0;
   bool in_body_ = false;
   bool continue_due_ = false;

@@ -124,7 +124,7 @@ std::string DateLine(Timestamp now) {
   return {line.data(), static_cast<std::size_t>(size)};
 }
 
-ServerResponse ProblemResponse(const Refusal& refusal) {
+ServerResponse ProblemResponse(const HttpRefusal& refusal) {
   EVERSTEP_ASSERT(std::find(kServerProblems.begin(), kServerProblems.end(), refusal.code) !=
                   kServerProblems.end());
   ServerResponse response;

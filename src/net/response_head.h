@@ -33,6 +33,6 @@ void CompressResponse(ServerResponse& response, bool accepted, std::size_t bytes
 // "Date: Sun, 06 Nov 1994 08:49:37 GMT", with its line end.
 std::string DateLine(Timestamp now);
 
-ServerResponse ProblemResponse(const Refusal& refusal);
+ServerResponse ProblemResponse(const HttpRefusal& refusal);
 
 }  // namespace everstep

@@ -163,7 +163,7 @@ void Connection::Dispatch(bool last) {
   state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), number));
 }
 
-void Connection::Refuse(const Refusal& refusal) {
+void Connection::Refuse(const HttpRefusal& refusal) {
   stop_reading_ = true;
   Slot& slot = slots_.emplace_back();
   slot.answer.response = ProblemResponse(refusal);

@@ -41,7 +41,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void Deliver(std::uint64_t number, ServerAnswer answer);
   void HearOfStream(ServerStream& stream);
   // Answers with the refusal and closes.
-  void Refuse(const Refusal& refusal);
+  void Refuse(const HttpRefusal& refusal);
   // Goes on with what was read before reading stopped.
   void Resume();
   // Writes what there is, and settles what to wait for next. Once per round, if anything happened.

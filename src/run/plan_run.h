@@ -62,7 +62,7 @@ struct SignalOrder {
 };
 
 // Why an order that was well formed is refused in this state of the run.
-struct Refusal {
+struct OrderRefusal {
   ErrorCode code;
   std::string message;
 };
@@ -117,7 +117,7 @@ class PlanRun {
   void ChildEnded(Turn& turn, const ChildEnd& end);
   void SlotGranted(Turn& turn, const UnitKey& key);
   // Nothing: it took effect and its record is written. A refusal writes nothing.
-  std::optional<Refusal> Signal(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> Signal(Turn& turn, const SignalOrder& order);
   // Records an order, with its record, that was decided elsewhere or against.
   void RecordSignal(Turn& turn, const SignalOrder& order, bool accepted);
   void Tick(Turn& turn);  // deadlines that have passed
@@ -231,16 +231,16 @@ class PlanRun {
   void LeaveProcess(Turn& turn, const UnitKey& key);
 
   // plan_run_signals.cc
-  std::optional<Refusal> Pause(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> Resume(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> Cancel(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> EmergencyStop(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> RetryStep(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> SkipStep(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> UpdateParams(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> ChangeStep(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> EscalateAlert(Turn& turn, const SignalOrder& order);
-  std::optional<Refusal> RefuseIfOver(const UnitKey& key, const Unit& unit) const;
+  std::optional<OrderRefusal> Pause(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> Resume(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> Cancel(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> EmergencyStop(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> RetryStep(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> SkipStep(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> UpdateParams(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> ChangeStep(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> EscalateAlert(Turn& turn, const SignalOrder& order);
+  std::optional<OrderRefusal> RefuseIfOver(const UnitKey& key, const Unit& unit) const;
   void CancelAttempt(Turn& turn, const UnitKey& key, std::string_view why, bool goes_on);
 
   // plan_run_events.cc

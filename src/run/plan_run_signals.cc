@@ -30,10 +30,10 @@ std::string PausePayload(const SignalOrder& order) {
 
 }  // namespace
 
-std::optional<Refusal> PlanRun::Signal(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::Signal(Turn& turn, const SignalOrder& order) {
   const bool escalation = order.type == "ESCALATE_ALERT";
   if (IsTerminal(status()) && !escalation) {
-    return Refusal{ErrorCode::kRunTerminal, "the run is " + std::string(Name(status()))};
+    return OrderRefusal{ErrorCode::kRunTerminal, "the run is " + std::string(Name(status()))};
   }
   if (order.type == "PAUSE") return Pause(turn, order);
   if (order.type == "RESUME") return Resume(turn, order);
@@ -48,14 +48,14 @@ std::optional<Refusal> PlanRun::Signal(Turn& turn, const SignalOrder& order) {
   if (escalation) return EscalateAlert(turn, order);
   if (order.type == "RETRY_RUN") {
     if (!Flag(order, "force")) {
-      return Refusal{ErrorCode::kInvalidTransition,
-                     "the run is " + std::string(Name(status())) +
-                         "; it is run again when it has ended, or with force"};
+      return OrderRefusal{ErrorCode::kInvalidTransition,
+                          "the run is " + std::string(Name(status())) +
+                              "; it is run again when it has ended, or with force"};
     }
     RecordSignal(turn, order, true);
     return std::nullopt;
   }
-  return Refusal{ErrorCode::kSignalInvalidPayload, "there is no signal " + order.type};
+  return OrderRefusal{ErrorCode::kSignalInvalidPayload, "there is no signal " + order.type};
 }
 
 void PlanRun::RecordSignal(Turn& turn, const SignalOrder& order, bool accepted) {
@@ -66,13 +66,13 @@ void PlanRun::RecordSignal(Turn& turn, const SignalOrder& order, bool accepted) 
   Emit(turn, std::move(event));
 }
 
-std::optional<Refusal> PlanRun::Pause(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::Pause(Turn& turn, const SignalOrder& order) {
   if (status() != RunStatus::kRunning) {
-    return Refusal{ErrorCode::kInvalidTransition,
-                   "the run is " + std::string(Name(status())) + "; only a RUNNING run pauses"};
+    return OrderRefusal{ErrorCode::kInvalidTransition, "the run is " + std::string(Name(status())) +
+                                                           "; only a RUNNING run pauses"};
   }
   if (progress_.ending == Ending::kCancelling) {
-    return Refusal{ErrorCode::kInvalidTransition, "the run is being cancelled"};
+    return OrderRefusal{ErrorCode::kInvalidTransition, "the run is being cancelled"};
   }
   RecordSignal(turn, order, true);
   Event event = NewEvent(turn, EventType::kRunPaused, {});
@@ -88,10 +88,10 @@ std::optional<Refusal> PlanRun::Pause(Turn& turn, const SignalOrder& order) {
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::Resume(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::Resume(Turn& turn, const SignalOrder& order) {
   if (status() != RunStatus::kPaused) {
-    return Refusal{ErrorCode::kInvalidTransition,
-                   "the run is " + std::string(Name(status())) + "; only a PAUSED run resumes"};
+    return OrderRefusal{ErrorCode::kInvalidTransition, "the run is " + std::string(Name(status())) +
+                                                           "; only a PAUSED run resumes"};
   }
   RecordSignal(turn, order, true);
   Event event = NewEvent(turn, EventType::kRunResumed, {});
@@ -110,14 +110,14 @@ std::optional<Refusal> PlanRun::Resume(Turn& turn, const SignalOrder& order) {
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::Cancel(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::Cancel(Turn& turn, const SignalOrder& order) {
   RecordSignal(turn, order, true);
   stops_sent_ = 0;
   Advance(turn);
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::EmergencyStop(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::EmergencyStop(Turn& turn, const SignalOrder& order) {
   RecordSignal(turn, order, true);
   const std::set<UnitKey> running = progress_.running;
   for (const UnitKey& key : running) {
@@ -152,37 +152,38 @@ void PlanRun::CancelAttempt(Turn& turn, const UnitKey& key, std::string_view why
   Emit(turn, std::move(event));
 }
 
-std::optional<Refusal> PlanRun::RefuseIfOver(const UnitKey& key, const Unit& unit) const {
+std::optional<OrderRefusal> PlanRun::RefuseIfOver(const UnitKey& key, const Unit& unit) const {
   const bool undo_failed =
       key.role == UnitKey::Role::kUndo && unit.status == EntityStatus::kFailed && !unit.will_retry;
   const bool over = unit.settled || undo_failed || unit.status == EntityStatus::kSuccess ||
                     unit.status == EntityStatus::kSkipped;
-  if (over) return Refusal{ErrorCode::kStepTerminal, "step " + IdOf(key) + " has come to its end"};
+  if (over)
+    return OrderRefusal{ErrorCode::kStepTerminal, "step " + IdOf(key) + " has come to its end"};
   if (key.role == UnitKey::Role::kStep && progress_.FellBack(key.step)) {
     const StepIndex fallback = progress_.plan->steps[key.step].fallback;
-    return Refusal{ErrorCode::kStepTerminal, "step " + IdOf(key) + " has failed and " +
-                                                 IdOf({fallback}) + " stands in for it"};
+    return OrderRefusal{ErrorCode::kStepTerminal, "step " + IdOf(key) + " has failed and " +
+                                                      IdOf({fallback}) + " stands in for it"};
   }
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::RetryStep(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::RetryStep(Turn& turn, const SignalOrder& order) {
   const UnitKey key = UnitNamed(*progress_.plan, StepOf(order));
   const Unit* unit = progress_.Find(key);
   if (unit == nullptr) {
-    return Refusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
+    return OrderRefusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
   }
   if (auto over = RefuseIfOver(key, *unit)) return over;
   if (progress_.ending != Ending::kNone && key.role != UnitKey::Role::kUndo) {
-    return Refusal{ErrorCode::kInvalidTransition, "the run is ending; no step is retried"};
+    return OrderRefusal{ErrorCode::kInvalidTransition, "the run is ending; no step is retried"};
   }
   const bool running = unit->status == EntityStatus::kRunning;
   const bool loop = key.role == UnitKey::Role::kStep && progress_.loops.contains(key.step);
   if (unit->status == EntityStatus::kAbsent || (running && (loop || !Flag(order, "force")))) {
-    return Refusal{ErrorCode::kStepNotTerminal,
-                   "step " + StepOf(order) + " is " +
-                       (running ? "RUNNING; with force it is stopped and tried again"
-                                : "not begun; only a step that failed is retried")};
+    return OrderRefusal{ErrorCode::kStepNotTerminal,
+                        "step " + StepOf(order) + " is " +
+                            (running ? "RUNNING; with force it is stopped and tried again"
+                                     : "not begun; only a step that failed is retried")};
   }
   RecordSignal(turn, order, true);
   if (running) {
@@ -193,17 +194,17 @@ std::optional<Refusal> PlanRun::RetryStep(Turn& turn, const SignalOrder& order) 
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::SkipStep(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::SkipStep(Turn& turn, const SignalOrder& order) {
   const UnitKey key = UnitNamed(*progress_.plan, StepOf(order));
   const Unit* unit = progress_.Find(key);
   if (unit == nullptr) {
-    return Refusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
+    return OrderRefusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
   }
   if (auto over = RefuseIfOver(key, *unit)) return over;
   const bool loop = key.role == UnitKey::Role::kStep && progress_.loops.contains(key.step);
   if (loop && progress_.loops.at(key.step).unsettled > 0) {
-    return Refusal{ErrorCode::kStepNotTerminal,
-                   "step " + StepOf(order) + " is a loop under way; skip its items"};
+    return OrderRefusal{ErrorCode::kStepNotTerminal,
+                        "step " + StepOf(order) + " is a loop under way; skip its items"};
   }
   RecordSignal(turn, order, true);
   if (unit->status == EntityStatus::kRunning) {
@@ -217,10 +218,10 @@ std::optional<Refusal> PlanRun::SkipStep(Turn& turn, const SignalOrder& order) {
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder& order) {
   if (status() == RunStatus::kPending || status() == RunStatus::kApproved) {
-    return Refusal{ErrorCode::kRunNotStarted,
-                   "the run has not started; start it with other inputs"};
+    return OrderRefusal{ErrorCode::kRunNotStarted,
+                        "the run has not started; start it with other inputs"};
   }
   const Value params = order.payload.Get("params");
   ValueMap merged = progress_.inputs.members();
@@ -233,7 +234,7 @@ std::optional<Refusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder& orde
     }
   }
   const auto checked = CheckInputs(*progress_.plan, ToJson(Value::Map(std::move(merged))));
-  if (!checked) return Refusal{ErrorCode::kSignalInvalidPayload, ToString(checked.error())};
+  if (!checked) return OrderRefusal{ErrorCode::kSignalInvalidPayload, ToString(checked.error())};
   RecordSignal(turn, order, true);
   Event event = NewEvent(turn, EventType::kContextUpdated, "inputs");
   event.payload = R"({"changes":)" + ToJson(params) + "}";
@@ -242,11 +243,11 @@ std::optional<Refusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder& orde
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::ChangeStep(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::ChangeStep(Turn& turn, const SignalOrder& order) {
   const UnitKey key = UnitNamed(*progress_.plan, StepOf(order));
   const Unit* unit = progress_.Find(key);
   if (unit == nullptr) {
-    return Refusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
+    return OrderRefusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
   }
   if (auto over = RefuseIfOver(key, *unit)) return over;
   RecordSignal(turn, order, true);
@@ -254,7 +255,7 @@ std::optional<Refusal> PlanRun::ChangeStep(Turn& turn, const SignalOrder& order)
   return std::nullopt;
 }
 
-std::optional<Refusal> PlanRun::EscalateAlert(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> PlanRun::EscalateAlert(Turn& turn, const SignalOrder& order) {
   RecordSignal(turn, order, true);
   const Value level = order.payload.Get("level");
   const Value note = order.payload.Get("note");

@@ -272,7 +272,7 @@ SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decide
 }
 
 std::string RejectedRecord(const SignalRequest& request, const SignalOrder& order,
-                           const Refusal& refusal, Timestamp now, Random& random) {
+                           const OrderRefusal& refusal, Timestamp now, Random& random) {
   const SignalRule& rule = *RuleOf(order.type);
   Decision decision{"REJECTED", std::string(Name(refusal.code)), refusal.message,
                     EffectiveRole(rule, request.actor.roles)};

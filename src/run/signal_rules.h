@@ -39,6 +39,6 @@ SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decide
 
 // The record of a decision that was changed by the state of the run.
 std::string RejectedRecord(const SignalRequest& request, const SignalOrder& order,
-                           const Refusal& refusal, Timestamp now, Random& random);
+                           const OrderRefusal& refusal, Timestamp now, Random& random);
 
 }  // namespace everstep

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "flow/plan_graph.h"
+#include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
 #include "wire/api_types.h"
@@ -150,7 +151,7 @@ void GetPlanVersion(Api& api, CallPtr call) {
       api.plans().Find(call->tenant(), call->Parameter("planId"), call->Parameter("version"));
   if (!plan) return call->Fail(plan.error());
   const std::string etag = "\"" + plan->sha256 + "\"";
-  if (call->request().Header("if-none-match") == etag) {
+  if (NoneMatchHas(call->request().Header("if-none-match"), etag)) {
     return call->Reply({304, {{"ETag", etag}}, {}});
   }
   auto document = api.plans().Document(*plan);

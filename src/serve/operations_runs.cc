@@ -5,6 +5,7 @@
 
 #include "base/timestamp.h"
 #include "engine/run_snapshot.h"
+#include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
 #include "wire/api_types.h"
@@ -25,7 +26,7 @@ void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
   HttpHeaders headers = {{"ETag", etag},
                          {"Everstep-Last-Event-Seq", std::to_string(seq)},
                          {"Cache-Control", "no-cache"}};
-  if (call.request().Header("if-none-match") == etag) {
+  if (NoneMatchHas(call.request().Header("if-none-match"), etag)) {
     return call.Reply({304, std::move(headers), {}});
   }
   call.Json(200, std::move(body), std::move(headers));

@@ -53,7 +53,7 @@ Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenan
       registered = {*std::move(before), true};
       return Ok();
     }
-    const std::array<everstep::Document, 1> documents = {{{key, ToWire(registered.plan)}}};
+    const std::array<TenantDocument, 1> documents = {{{key, ToWire(registered.plan)}}};
     return store_.PutDocuments(documents);
   });
   if (!put) return put.error();
@@ -97,7 +97,7 @@ Result<std::vector<RegisteredPlan>> PlanRegistry::List(const std::string& tenant
   const auto documents = store_.Read()->ListDocuments(query);
   if (!documents) return documents.error();
   std::vector<RegisteredPlan> plans;
-  for (const everstep::Document& document : *documents) {
+  for (const TenantDocument& document : *documents) {
     auto plan = FromWire<RegisteredPlan>(*document.text, UnknownMembers::kIgnore);
     if (!plan) return plan.error();
     plans.push_back(*std::move(plan));

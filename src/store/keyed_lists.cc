@@ -165,8 +165,8 @@ Result<std::optional<std::string>> KeyedReader::FindDocument(const DocumentKey& 
   return row;
 }
 
-Result<std::vector<Document>> KeyedReader::ListDocuments(const DocumentQuery& query) {
-  std::vector<Document> documents;
+Result<std::vector<TenantDocument>> KeyedReader::ListDocuments(const DocumentQuery& query) {
+  std::vector<TenantDocument> documents;
   const std::size_t before_name = keys_.Document({query.kind, query.tenant_id, {}}).size();
   const std::string prefix(keys_.Document({query.kind, query.tenant_id, query.prefix}));
   std::string from = prefix;

@@ -35,7 +35,7 @@ class KeyedReader final : public StateReader {
   Result<std::vector<Timer>> TimersDue(const TimerQuery& query) override;
   Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override;
   Result<std::optional<std::string>> FindDocument(const DocumentKey& key) override;
-  Result<std::vector<Document>> ListDocuments(const DocumentQuery& query) override;
+  Result<std::vector<TenantDocument>> ListDocuments(const DocumentQuery& query) override;
   // Leaves out what belongs to removed runs.
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override;
   Result<Position> PositionBefore(Timestamp time) override;

@@ -34,7 +34,7 @@ class KeyedStore final : public StateStore {
   Status Commit(std::span<const RunChange* const> changes) override;
   Status Quarantine(const RunId& run_id, std::string_view reason) override;
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override;
-  Status PutDocuments(std::span<const Document> documents) override;
+  Status PutDocuments(std::span<const TenantDocument> documents) override;
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override;
 
   RunNo LastRunNo() override { return heads().last_run; }
@@ -241,12 +241,12 @@ Status KeyedStore::PutPlan(const Sha256Digest& sha256, std::string_view document
   return Write(*batch, heads());
 }
 
-Status KeyedStore::PutDocuments(std::span<const Document> documents) {
+Status KeyedStore::PutDocuments(std::span<const TenantDocument> documents) {
   const Status may = MayWrite();
   if (!may) return may;
   const auto batch = tables_->NewBatch();
   RowKeys keys;
-  for (const Document& document : documents) {
+  for (const TenantDocument& document : documents) {
     if (document.text) {
       batch->Put(Table::kMeta, keys.Document(document.key), *document.text);
     } else {

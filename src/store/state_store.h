@@ -126,11 +126,11 @@ struct DocumentKey {
 
   bool operator==(const DocumentKey&) const = default;
 };
-struct Document {
+struct TenantDocument {
   DocumentKey key;
   std::optional<std::string> text;  // nothing: it is removed
 
-  bool operator==(const Document&) const = default;
+  bool operator==(const TenantDocument&) const = default;
 };
 struct DocumentQuery {
   DocumentKind kind{};
@@ -172,7 +172,7 @@ class StateReader {
   virtual Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) = 0;
   virtual Result<std::optional<std::string>> FindDocument(const DocumentKey& key) = 0;
   // In order of name.
-  virtual Result<std::vector<Document>> ListDocuments(const DocumentQuery& query) = 0;
+  virtual Result<std::vector<TenantDocument>> ListDocuments(const DocumentQuery& query) = 0;
   virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
   // The last position before which everything was persisted earlier than `time`.
   virtual Result<Position> PositionBefore(Timestamp time) = 0;
@@ -210,7 +210,7 @@ class StateStore {
   // Keeps a plan by the SHA-256 of its document. Idempotent.
   virtual Status PutPlan(const Sha256Digest& sha256, std::string_view document) = 0;
   // Puts and removes documents, all or none.
-  virtual Status PutDocuments(std::span<const Document> documents) = 0;
+  virtual Status PutDocuments(std::span<const TenantDocument> documents) = 0;
   // Removes whole runs and leaves a tombstone for each; removes tombstones older than `expired`.
   virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
 

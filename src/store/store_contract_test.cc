@@ -289,18 +289,19 @@ TEST_P(StoreContract, DocumentsAreFoundByNameAndListedInItsOrder) {
   const auto key = [](const char* tenant, const char* name) {
     return DocumentKey{DocumentKind::kPlanVersion, tenant, name};
   };
-  const std::vector<Document> documents = {{key("acme", "b"), "B"},
-                                           {key("acme", "a"), "A"},
-                                           {key("acme", "ab"), "AB"},
-                                           {key("acme2", "a"), "other"},
-                                           {{DocumentKind::kAnswer, "acme", "a"}, "answer"}};
+  const std::vector<TenantDocument> documents = {{key("acme", "b"), "B"},
+                                                 {key("acme", "a"), "A"},
+                                                 {key("acme", "ab"), "AB"},
+                                                 {key("acme2", "a"), "other"},
+                                                 {{DocumentKind::kAnswer, "acme", "a"}, "answer"}};
   ASSERT_TRUE(bench_.store().PutDocuments(documents));
   EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "a")), "A");
   EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "c")), std::nullopt);
   const auto names = [&](DocumentQuery query) {
     std::string text;
     const auto found = bench_.store().Read()->ListDocuments(query);
-    for (const Document& document : *found) text += document.key.name + "=" + *document.text + " ";
+    for (const TenantDocument& document : *found)
+      text += document.key.name + "=" + *document.text + " ";
     return text;
   };
   const DocumentKind plans = DocumentKind::kPlanVersion;
@@ -309,7 +310,8 @@ TEST_P(StoreContract, DocumentsAreFoundByNameAndListedInItsOrder) {
   EXPECT_EQ(names({.kind = plans, .tenant_id = "acme", .prefix = "a"}), "a=A ab=AB ");
   EXPECT_EQ(names({plans, "acme", "a", "a", 1}), "ab=AB ");
   EXPECT_EQ(names({.kind = plans, .tenant_id = "acme", .limit = 1}), "a=A ");
-  const std::vector<Document> change = {{key("acme", "a"), std::nullopt}, {key("acme", "b"), "B2"}};
+  const std::vector<TenantDocument> change = {{key("acme", "a"), std::nullopt},
+                                              {key("acme", "b"), "B2"}};
   ASSERT_TRUE(bench_.store().PutDocuments(change));
   EXPECT_EQ(names({plans, "acme"}), "ab=AB b=B2 ");
 }

@@ -52,7 +52,7 @@ class ForwardingReader : public StateReader {
   Result<std::optional<std::string>> FindDocument(const DocumentKey& key) override {
     return reader_->FindDocument(key);
   }
-  Result<std::vector<Document>> ListDocuments(const DocumentQuery& query) override {
+  Result<std::vector<TenantDocument>> ListDocuments(const DocumentQuery& query) override {
     return reader_->ListDocuments(query);
   }
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override {
@@ -87,7 +87,7 @@ class ForwardingStore : public StateStore {
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return store_->PutPlan(sha256, document);
   }
-  Status PutDocuments(std::span<const Document> documents) override {
+  Status PutDocuments(std::span<const TenantDocument> documents) override {
     return store_->PutDocuments(documents);
   }
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override {

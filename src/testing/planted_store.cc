@@ -55,7 +55,7 @@ class PlantedStore final : public ForwardingStore {
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return Seen(ForwardingStore::PutPlan(sha256, document));
   }
-  Status PutDocuments(std::span<const Document> documents) override {
+  Status PutDocuments(std::span<const TenantDocument> documents) override {
     return Seen(ForwardingStore::PutDocuments(documents));
   }
 
