@@ -1,0 +1,256 @@
+"""Writes schemas/openapi.json: `python3 tools/openapi`. With --check it only says whether the file is
+what it would write.
+
+The words of the API are in the files beside this one; src/serve/routes.cc has the routes themselves, and
+tests/e2e/openapi.sh compares the two.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import admin
+import events
+import plans
+import runs
+import work
+from schemas import SCHEMAS
+from shapes import ref, text
+
+PARTS = (runs, events, plans, work, admin)
+OPERATIONS = [operation for part in PARTS for operation in part.OPERATIONS]
+PATH_PARAMETERS = {name: words for part in PARTS for name, words in part.PARAMETERS.items()}
+PROBLEM = "application/problem+json"
+OUTPUT = Path(__file__).resolve().parents[2] / "schemas" / "openapi.json"
+
+TAGS = {
+    "Runs": "Start runs, look at them, give orders.",
+    "Signals": "Orders to runs, with their decisions on record.",
+    "Events": "The log itself: append, read, follow.",
+    "Hooks": "What runs wait for from outside.",
+    "Plans": "Documents that say what runs do.",
+    "Artifacts": "Data that is too large for an event, by content.",
+    "Workers": "Processes elsewhere that do the steps this server has no tool for.",
+    "Tokens": "Who may call.",
+    "Server": "Health, metrics, alerts, audit.",
+}
+
+# Errors by status: the name of the shared answer, what it means, a problem as an example.
+ERRORS = {
+    "400": ("BadRequest", "The request cannot be understood, or its query has faults.",
+            ("INVALID_ARGUMENT", "An argument is wrong", "?limit: must be a whole number from 1 to 1000")),
+    "401": ("Unauthenticated", "There is no valid token.",
+            ("UNAUTHENTICATED", "A valid token is required", "the token has expired")),
+    "403": ("Denied", "The token's roles do not allow this.",
+            ("AUTHZ_DENIED", "The role does not allow this",
+             "the token's roles do not allow run.start")),
+    "404": ("NotFound", "It is not there, or belongs to another tenant.",
+            ("RUN_NOT_FOUND", "There is no such run", "There is no such run")),
+    "409": ("Conflict", "The state does not allow it, or the same Idempotency-Key is under way.",
+            ("RUN_TERMINAL", "The run has ended", "the run has ended")),
+    "410": ("Gone", "It was there and takes nothing more.",
+            ("RUN_EXPIRED", "The run was removed", "the run was removed")),
+    "412": ("PreconditionFailed", "The log has not come so far.",
+            ("PRECONDITION_FAILED", "It has changed meanwhile",
+             "the log ends at 6, before consistentAfter")),
+    "413": ("TooLarge", "The body, or an event in it, is too large.",
+            ("CONTENT_TOO_LARGE", "The body is too large", "the body is too large")),
+    "415": ("UnsupportedMediaType", "The body is of a type or an encoding that is not read here.",
+            ("UNSUPPORTED_MEDIA_TYPE", "The body is of a media type that is not read here",
+             "send application/json")),
+    "422": ("Unprocessable", "The body is understood but wrong; `faults` says where. Also: the "
+            "Idempotency-Key belongs to another request.",
+            ("SCHEMA_VALIDATION_FAILED", "The document does not fit its schema",
+             "the plan is not clear")),
+    "429": ("TooMany", "A limit is reached; come back after Retry-After.",
+            ("ADMISSION_REJECTED", "A limit on starting runs is reached", "the queue is full")),
+    "503": ("Unavailable", "Not now: too much at once, stopping, or the store has stopped. Repeat the call "
+            "after Retry-After.",
+            ("ENGINE_STOPPED", "The engine is stopping", "The engine is stopping")),
+    "507": ("StoreFull", "The disk is nearly full. Reads go on.",
+            ("STORE_FULL", "The disk is nearly full", "The disk is nearly full")),
+}
+
+HEADERS = {
+    "ETag": ("ETag", "for If-None-Match"),
+    "LastEventSeq": ("Everstep-Last-Event-Seq", "the watermark: the last event of the run that was seen"),
+    "Location": ("Location", "where it is"),
+    "RetryAfter": ("Retry-After", "seconds"),
+}
+
+
+def header_parameter(name, description, schema=None, example=None):
+    parameter = {"name": name, "in": "header", "description": description, "schema": schema or text()}
+    if example:
+        parameter["example"] = example
+    return parameter
+
+
+SHARED = {
+    "IdempotencyKey": header_parameter(
+        "Idempotency-Key",
+        "The same key with the same request gets the same answer, for 24 hours; with another request 422; "
+        "while the first is under way 409.",
+        text(minLength=1, maxLength=255), "5b1f3a52-6f0e-4a5c-9d51-0c1f5f0d2a77"),
+    "TraceParent": header_parameter(
+        "traceparent", "W3C trace context; kept with the run that the call starts.", text(),
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+}
+# Parameters that several operations have, each with examples of its own.
+COMMON = {
+    "Cursor": {"name": "cursor", "in": "query", "description": "of the page before",
+               "schema": text(maxLength=1024)},
+    "IfNoneMatch": header_parameter("If-None-Match", "the ETag the client has: then 304"),
+    "LastEventId": header_parameter("Last-Event-ID", "where a stream broke off"),
+    "WebhookId": {**header_parameter("webhook-id", "the sender's id of the delivery"), "required": True},
+    "WebhookTimestamp": {**header_parameter("webhook-timestamp", "seconds since 1970"), "required": True},
+    "WebhookSignature": {**header_parameter("webhook-signature", "`v1,` and the HMAC in Base64"),
+                         "required": True},
+}
+
+
+def with_examples(parameter, operation):
+    name = parameter["name"]
+    examples = {example.name: {"summary": example.summary, "value": example.parameters[name]}
+                for example in operation.examples if name in example.parameters}
+    parameter = {key: value for key, value in parameter.items() if value != ""}
+    return {**parameter, "examples": examples} if examples else parameter
+
+
+def parameters_of(operation):
+    parameters = []
+    for name in re.findall(r"{(\w+)}", operation.path):
+        description, schema = PATH_PARAMETERS[name]
+        parameters.append({"name": name, "in": "path", "required": True, "description": description,
+                           "schema": schema})
+    parameters += [COMMON[entry] if isinstance(entry, str) else entry for entry in operation.query]
+    parameters = [with_examples(parameter, operation) for parameter in parameters]
+    if operation.method == "POST":
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    return parameters + [{"$ref": "#/components/parameters/TraceParent"}]
+
+
+def content_of(schemas, examples, media_of, value_of):
+    content = {}
+    for media, schema in schemas.items():
+        content[media] = {"schema": schema}
+        found = {example.name: {"summary": example.summary, "value": value_of(example)}
+                 for example in examples if media_of(example) == media and value_of(example) is not None}
+        if found:
+            content[media]["examples"] = found
+    return content
+
+
+def body_of(operation):
+    schemas = {media: schema for media, schema in operation.body.items() if media != "required"}
+    return {"required": operation.body.get("required", True),
+            "content": content_of(schemas, operation.examples, lambda example: example.body_media,
+                                  lambda example: example.body)}
+
+
+def answers_of(operation):
+    errors = {"400", "503", *operation.errors}
+    if operation.permission:
+        errors |= {"401", "403"}
+    if operation.method == "POST":
+        errors |= {"409", "422"}
+    if operation.method in ("POST", "PUT"):
+        errors |= {"413", "415", "422"}
+    answers = {}
+    for status, (description, schemas, headers) in operation.answers.items():
+        examples = [example for example in operation.examples if example.status == status]
+        answer = {"description": description}
+        if headers:
+            answer["headers"] = {HEADERS[name][0]: {"$ref": f"#/components/headers/{name}"}
+                                 for name in headers}
+        if schemas:
+            answer["content"] = content_of(schemas, examples, lambda example: example.media,
+                                           lambda example: example.answer)
+        elif examples:
+            answer["x-examples"] = [example.name for example in examples]  # answers without a body
+        answers[status] = answer
+    for status in errors - answers.keys():
+        examples = [example for example in operation.examples if example.status == status]
+        name = ERRORS[status][0]
+        answers[status] = {"$ref": f"#/components/responses/{name}"} if not examples else {
+            "description": ERRORS[status][1],
+            "content": content_of({PROBLEM: ref("Problem")}, examples, lambda example: example.media,
+                                  lambda example: example.answer)}
+    return dict(sorted(answers.items()))
+
+
+def described(operation):
+    needs = f"Needs `{operation.permission}`." if operation.permission else "Open to everybody."
+    return f"{operation.description} {needs}"
+
+
+def operation_object(operation):
+    made = {"operationId": operation.name, "tags": [operation.tag], "summary": operation.summary,
+            "description": described(operation)}
+    if operation.permission:
+        made["x-permission"] = operation.permission
+    else:
+        made["security"] = []
+    made["parameters"] = parameters_of(operation)
+    if operation.body:
+        made["requestBody"] = body_of(operation)
+    made["responses"] = answers_of(operation)
+    return made
+
+
+def shared_answers():
+    answers = {}
+    for status, (name, description, (code, title, detail)) in ERRORS.items():
+        answer = {"description": description}
+        if status in ("429", "503", "507"):
+            answer["headers"] = {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
+        answer["content"] = {PROBLEM: {"schema": ref("Problem"), "example": {
+            "type": f"/docs/errors/{code}", "title": title, "status": int(status), "code": code,
+            "detail": detail, "traceId": "4bf92f3577b34da6a3ce929d0e0e4736"}}}
+        answers[name] = answer
+    return answers
+
+
+def document():
+    paths = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = operation_object(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Everstep", "version": "1",
+            "summary": "A durable workflow engine",
+            "description": "JSON over HTTP/1.1. Errors are problem documents (RFC 9457) with stable codes. Members "
+                           "that are empty, zero or false are left out of answers, unless they are required. "
+                           "Requests are read strictly: what is not known is a fault. Every GET answers HEAD too. "
+                           "How to use it: docs/api.md.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "http://127.0.0.1:7233", "description": "where `everstep serve` listens"}],
+        "security": [{"bearer": []}],
+        "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {
+                "type": "http", "scheme": "bearer",
+                "description": "A token, `est_<id>_<secret>` (docs/security.md). It says the tenant."}},
+            "parameters": SHARED,
+            "headers": {name: {"description": description, "schema": text()}
+                        for name, (_, description) in HEADERS.items()},
+            "responses": shared_answers(),
+            "schemas": SCHEMAS,
+        },
+    }
+
+
+def main():
+    written = json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    if sys.argv[1:] == ["--check"]:
+        same = OUTPUT.exists() and OUTPUT.read_text(encoding="utf-8") == written
+        sys.exit(0 if same else "schemas/openapi.json is not what tools/openapi writes; run it")
+    OUTPUT.write_text(written, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

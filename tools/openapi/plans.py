@@ -1,0 +1,92 @@
+"""Plans and artifacts."""
+
+from hashlib import sha256
+
+from runs import AT, GREETING, JSON
+from shapes import Example, Operation, query, ref, text, whole, words
+
+YAML = "application/yaml"
+BYTES = "application/octet-stream"
+PLAIN = "text/plain"
+DIGEST = sha256(GREETING.encode()).hexdigest()
+NOTE = "shipped 12 parcels\n"
+NOTE_DIGEST = sha256(NOTE.encode()).hexdigest()
+REGISTERED = {"planId": "greeting", "planVersion": "1.0", "sha256": DIGEST, "registeredAt": AT,
+              "registeredBy": "admin"}
+DOCUMENT = {YAML: text("the document", minLength=1), JSON: {"type": "object"}}
+PAGED = ["Cursor", query("limit", "", whole(minimum=1, maximum=1000, default=100))]
+GRAPH = "flowchart TD\n  greet[\"greet<br/>echo\"]\n"
+
+
+def plan(**more):
+    return {"planId": "greeting", "version": "1.0", **more}
+
+
+OPERATIONS = [
+    Operation(
+        "POST", "/v1/plans", "registerPlan", "Plans", "plan.write", "Register a plan",
+        "The body is the document, YAML or JSON (docs/plans.md). A version means the same document for ever: "
+        "other bytes under its name are refused with PLAN_VERSION_TAKEN.",
+        [Example("register", "a plan in YAML", 201, REGISTERED, body=GREETING, body_media=YAML),
+         Example("again", "the same once more", 200, REGISTERED, body=GREETING, body_media=YAML)],
+        body=DOCUMENT, errors=("507",),
+        answers={"200": ("It was registered before.", {JSON: ref("RegisteredPlan")}, ("Location",)),
+                 "201": ("Registered.", {JSON: ref("RegisteredPlan")}, ("Location",))}),
+    Operation(
+        "GET", "/v1/plans", "listPlans", "Plans", "plan.read", "List plans", "By id and version.",
+        [Example("first", "the first page", 200, {"plans": [REGISTERED]}, limit=10)],
+        query=PAGED, answers={"200": ("A page.", {JSON: ref("PlanList")}, ())}),
+    Operation(
+        "POST", "/v1/plans/check", "checkPlan", "Plans", "plan.read", "Check a plan",
+        "Tells all faults at once, with line, column and JSON pointer. Stores nothing.",
+        [Example("good", "a plan without faults", 200,
+                 {"planId": "greeting", "planVersion": "1.0", "sha256": DIGEST, "steps": 1,
+                  "warnings": []}, body=GREETING, body_media=YAML),
+         Example("bad", "a plan with a fault", 422, {
+             "type": "/docs/errors/INVALID_PLAN", "title": "The plan has faults", "status": 422,
+             "code": "INVALID_PLAN", "detail": "the plan has 1 fault",
+             "faults": [{"pointer": "/steps", "message": "is required", "line": 1, "column": 1}],
+             "traceId": "4bf92f3577b34da6a3ce929d0e0e4736"}, media="application/problem+json",
+             body="metadata: {planId: empty, planVersion: \"1.0\"}\n", body_media=YAML)],
+        body=DOCUMENT, answers={"200": ("No faults.", {JSON: ref("CheckedPlan")}, ())}),
+    Operation(
+        "GET", "/v1/plans/{planId}", "getPlan", "Plans", "plan.read", "List the versions of a plan",
+        "In the order of their names.",
+        [Example("versions", "of a plan", 200, {"plans": [REGISTERED]}, planId="greeting")],
+        query=PAGED, errors=("404",), answers={"200": ("A page.", {JSON: ref("PlanList")}, ())}),
+    Operation(
+        "GET", "/v1/plans/{planId}/versions/{version}", "getPlanVersion", "Plans", "plan.read",
+        "Get the document of a plan", "As it was registered, to the byte; the ETag is its SHA-256.",
+        [Example("document", "in YAML", 200, GREETING, media=YAML, **plan()),
+         Example("unchanged", "the client has it", 304, **plan(**{"If-None-Match": f'"{DIGEST}"'}))],
+        query=["IfNoneMatch"], errors=("404",),
+        answers={"200": ("The document.", {YAML: text(), JSON: {"type": "object"}}, ("ETag",)),
+                 "304": ("The client has it.", {}, ("ETag",))}),
+    Operation(
+        "GET", "/v1/plans/{planId}/versions/{version}/graph", "getPlanGraph", "Plans", "plan.read",
+        "Draw a plan", "The steps and what they wait for.",
+        [Example("mermaid", "as Mermaid", 200, GRAPH, media=PLAIN, **plan()),
+         Example("dot", "as DOT", 200, "digraph { greet }\n", media=PLAIN, **plan(format="dot"))],
+        query=[query("format", "", {**words("mermaid dot terminal"), "default": "mermaid"})],
+        errors=("404",), answers={"200": ("The drawing.", {PLAIN: text()}, ())}),
+    Operation(
+        "POST", "/v1/artifacts", "putArtifact", "Artifacts", "artifact.write", "Store an artifact",
+        "The body is kept as it is, under its SHA-256, at most 64 MiB. `Content-Type` is kept with it.",
+        [Example("note", "a short text", 201, {
+            "uri": f"artifact:sha256:{NOTE_DIGEST}", "kind": "file", "sha256": NOTE_DIGEST,
+            "sizeBytes": len(NOTE), "contentType": PLAIN, "name": "note.txt"}, body=NOTE,
+            body_media=PLAIN, name="note.txt")],
+        query=[query("name", "for people", text(maxLength=1024))],
+        body={BYTES: text("any bytes"), PLAIN: text("any text"), "required": False}, errors=("507",),
+        answers={"201": ("Stored.", {JSON: ref("ArtifactRef")}, ("Location",))}),
+    Operation(
+        "GET", "/v1/artifacts/{sha256}", "getArtifact", "Artifacts", "artifact.read", "Get an artifact",
+        "Streamed. The bytes are checked on the way: an answer that breaks off is not whole.",
+        [Example("note", "a short text", 200, NOTE, media=BYTES, sha256=NOTE_DIGEST)],
+        errors=("404",), answers={"200": ("The bytes.", {BYTES: text()}, ("ETag",))}),
+]
+PARAMETERS = {
+    "planId": ("the plan", text()),
+    "version": ("of the plan", text()),
+    "sha256": ("of the content, hexadecimal", text()),
+}
