@@ -4,19 +4,26 @@
 # document run in order, in one directory of its own, with `everstep` on the path; variables that one
 # exports are there for the next. A command has to end with 0, or with the code in a comment "# exit N"
 # behind it. Lines below a command, if there are any, have to be what it prints; "..." stands for anything:
-# a line of it for any lines, inside a line for any text.
+# a line of it for any lines, inside a line for any text. A free port stands in for the server's usual one;
+# processes whose ids are in files *.pid are ended with the document.
 # Usage: docs.sh [PROGRAM]
 set -uo pipefail
 
 program=${1:-${EVERSTEP:?the path of the program}}
 source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+end_processes() {
+  for file in "$work"/places/*/*.pid "$work"/places/*/*/*.pid; do
+    [[ -e $file ]] && kill -9 "$(<"$file")" 2>/dev/null && rm -f "$file"
+  done
+}
+trap 'end_processes; rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/tmp"
 ln -s "$(realpath "$program")" "$work/bin/everstep"
 unset EVERSTEP_STORE
 export PATH=$work/bin:$PATH TMPDIR=$work/tmp LC_ALL=C.UTF-8
 failures=0
+port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
 
 # Writes the commands of a document as files N.command and N.expected.
 take_commands() {
@@ -72,7 +79,7 @@ for document in "$source_dir"/README.md "$source_dir"/docs/*.md; do
   commands=$work/commands/$name
   place=$work/places/$name
   mkdir -p "$commands" "$place"
-  take_commands "$document" "$commands"
+  take_commands <(sed "s/127\\.0\\.0\\.1:7233/127.0.0.1:$port/g" "$document") "$commands"
   for file in "$commands"/*.command; do
     [[ -e $file ]] || continue
     command=$(cat "$file")
@@ -97,5 +104,6 @@ for document in "$source_dir"/README.md "$source_dir"/docs/*.md; do
     failures=$((failures + 1))
     sed 's/^/#   /' "$work/got" | head -n 20
   done
+  end_processes
 done
 exit $((failures > 0))

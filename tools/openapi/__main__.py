@@ -53,7 +53,7 @@ ERRORS = {
             ("RUN_EXPIRED", "The run was removed", "the run was removed")),
     "412": ("PreconditionFailed", "The log has not come so far.",
             ("PRECONDITION_FAILED", "It has changed meanwhile",
-             "the log ends at 6, before consistentAfter")),
+             "the log ends at 5, before consistentAfter")),
     "413": ("TooLarge", "The body, or an event in it, is too large.",
             ("CONTENT_TOO_LARGE", "The body is too large", "the body is too large")),
     "415": ("UnsupportedMediaType", "The body is of a type or an encoding that is not read here.",

@@ -53,7 +53,7 @@ OPERATIONS = [
         "Who did what. Each entry seals the one before; `everstep audit verify` checks the chain.",
         [Example("page", "from the beginning", 200, {"entries": [
             {"seq": 2, "at": AT, "actor": "ci", "tokenId": "8fJk2Lm0Qw3z", "tenantId": "default",
-             "action": "cancelRun", "method": "POST", "path": "/v1/runs/imported-2/cancel", "status": 200,
+             "action": "cancelRun", "method": "POST", "path": "/v1/runs/greeting-3/cancel", "status": 200,
              "sourceIp": "127.0.0.1", "requestId": "4bf92f3577b34da6a3ce929d0e0e4736", "prev": "0" * 64,
              "hash": HASH}], "nextAfter": 2, "more": False}, after=0, limit=10)],
         query=[query("after", "the `seq` already seen", whole(minimum=0, default=0)),

@@ -9,8 +9,6 @@ LINES = "application/x-ndjson"
 STARTED = {"eventType": "RunStarted", "runId": "imported-1", "planId": "load", "planVersion": "3",
            "emittedAt": "2026-02-11T10:30:00Z", "payload": {"status": "RUNNING"}}
 STEP = {"eventType": "StepStarted", "runId": "imported-1", "stepId": "extract", "logicalAttemptId": 1}
-STEP_DONE = {"eventType": "StepCompleted", "runId": "imported-1", "stepId": "extract",
-             "logicalAttemptId": 1, "payload": {"result": {"rows": 12}}}
 FRAME = ('retry: 1000\n\nid: 1\nevent: RunQueued\ndata: {"eventType":"RunQueued","runId":"greeting-1",'
          '"runSeq":1}\n\n')
 PAGE = {"events": [{"runSeq": 1, "type": "RunQueued", "event": {"eventType": "RunQueued",

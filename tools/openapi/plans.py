@@ -15,7 +15,7 @@ REGISTERED = {"planId": "greeting", "planVersion": "1.0", "sha256": DIGEST, "reg
               "registeredBy": "admin"}
 DOCUMENT = {YAML: text("the document", minLength=1), JSON: {"type": "object"}}
 PAGED = ["Cursor", query("limit", "", whole(minimum=1, maximum=1000, default=100))]
-GRAPH = "flowchart TD\n  greet[\"greet<br/>echo\"]\n"
+GRAPH = 'flowchart LR\n  s0["greet<br/><small>echo</small>"]\n'
 
 
 def plan(**more):

@@ -1,7 +1,7 @@
 """Runs: start, look, order."""
 
 from schemas import IDENTIFIER, RUN_STATUS
-from shapes import Example, Operation, many, query, ref, text, time, whole, words
+from shapes import Example, Operation, query, ref, text, time, whole, words
 
 GREETING = """metadata: {planId: greeting, planVersion: "1.0"}
 inputs:
@@ -33,7 +33,7 @@ SIGN_OFF = {"stepId": "sign-off", "status": "RUNNING", "logicalAttempt": 1, "att
             "engineAttempt": 1, "startedAt": AT, "wakesAt": "2026-02-12T10:30:00.000Z",
             "hookToken": "approve-2.4", "dependsOn": []}
 GREETING_RUN = {"runId": "greeting-1", "planId": "greeting", "planVersion": "1.0", "status": "COMPLETED",
-                "lastEventSeq": 6, "startedAt": AT, "completedAt": AT, "inputs": {"name": "Ada"},
+                "lastEventSeq": 5, "startedAt": AT, "completedAt": AT, "inputs": {"name": "Ada"},
                 "result": {"said": "Hello, Ada"}, "steps": [GREET]}
 ACCEPTED = {"signalId": "stop-for-now", "decision": "ACCEPTED", "runSeq": 5}
 WATERMARK = ("ETag", "LastEventSeq")
@@ -64,7 +64,10 @@ OPERATIONS = [
          start("worker", "a plan with a step for a worker", "invoice-7", "RUNNING", plan=INVOICE),
          start("scope", "with project, environment and priority", "greeting-2", "RUNNING",
                planId="greeting", planVersion="1.0", projectId="shop", environmentId="staging",
-               priority=10, triggerSource="schedule")],
+               priority=10, triggerSource="schedule"),
+         Example("later", "not before a time", 201, {"runId": "greeting-3", "status": "PENDING",
+                                                     "startAt": "2036-02-11T00:00:00.000Z"},
+                 body={"runId": "greeting-3", "planId": "greeting", "startAt": "2036-02-11T00:00:00Z"})],
         body={JSON: ref("StartRun")}, errors=("404", "429", "507"),
         answers={"200": ("It had been started before.", {JSON: ref("StartedRun")}, ("Location",)),
                  "201": ("It was started, or waits for its turn.", {JSON: ref("StartedRun")},
@@ -74,7 +77,7 @@ OPERATIONS = [
         "Newest first. Filters go together: a run must fit all of them.",
         [Example("all", "the newest runs", 200, {"runs": [
             {"runId": "greeting-1", "status": "COMPLETED", "projectId": "default",
-             "environmentId": "default", "planId": "greeting", "planVersion": "1.0", "lastEventSeq": 6,
+             "environmentId": "default", "planId": "greeting", "planVersion": "1.0", "lastEventSeq": 5,
              "createdAt": AT, "updatedAt": AT}]}, limit=10),
          Example("filtered", "runs of a plan that wait", 200, {"runs": []}, planId="release",
                  status="RUNNING", createdFrom="2026-02-11T00:00:00Z")],
@@ -95,14 +98,14 @@ OPERATIONS = [
          "first.", "Run",
          [Example("ended", "wait for the end", 200, GREETING_RUN, runId="greeting-1", wait="10s"),
           Example("unchanged", "nothing has changed since", 304, runId="greeting-1",
-                  **{"If-None-Match": '"6"'})],
+                  **{"If-None-Match": '"5"'})],
          parameters=[query("wait", "a duration such as `30s` or `PT30S`, at most a minute", text())]),
     Operation(
         "POST", "/v1/runs/{runId}/cancel", "cancelRun", "Runs", "run.cancel", "Cancel a run",
         "The signal CANCEL: running steps are stopped, what came through is compensated.",
         [Example("cancel", "with a reason", 200, {"signalId": "cancel-1", "decision": "ACCEPTED",
-                                                  "runSeq": 9},
-                 runId="imported-2", body={"reason": "not needed any more"})],
+                                                  "runSeq": 3},
+                 runId="greeting-3", body={"reason": "not needed any more"})],
         body={JSON: ref("Reason"), "required": False}, errors=("404", "410"),
         answers={"200": ("The decision.", {JSON: ref("SignalDecision")}, ())}),
     Operation(
@@ -117,7 +120,7 @@ OPERATIONS = [
          "Now, or with `at` as of any of its events. With `consistentAfter` the answer has seen that event, "
          "or is 412.", "Snapshot",
          [Example("now", "as of now", 200, {
-             "runId": "greeting-1", "status": "COMPLETED", "lastEventSeq": 6, "tenantId": "default",
+             "runId": "greeting-1", "status": "COMPLETED", "lastEventSeq": 5, "tenantId": "default",
              "projectId": "default", "environmentId": "default", "planId": "greeting",
              "planVersion": "1.0", "startedAt": AT, "completedAt": AT, "totalDurationMs": 3,
              "steps": [{"stepId": "greet", "status": "SUCCESS", "logicalAttemptId": 1,
