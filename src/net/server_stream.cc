@@ -40,7 +40,9 @@ void ServerStream::Abandon(bool& wake) {
 }
 
 void ServerStream::OnChange(Changed changed, bool& wake) {
-  auto shared = std::make_shared<const Changed>(std::move(changed));
+  // Who wants to hear nothing more gives nothing to call.
+  std::shared_ptr<const Changed> shared;
+  if (changed) shared = std::make_shared<const Changed>(std::move(changed));
   const std::lock_guard lock(mutex_);
   changed_.swap(shared);
   wake = closed_ && !writer_ended_ && !told_;
