@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "engine/event_view.h"
 #include "serve/operations.h"
+#include "serve/query_reader.h"
+#include "serve/server.h"
 
 namespace everstep {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 constexpr std::uint32_t kPoolThreads = 8;
 
 using enum RunsOn;
+constexpr bool kReadsQuery = true;
 constexpr OperationEntry kOperations[] = {
     {"getLiveness", GetLiveness, kIoThread},
     {"getReadiness", GetReadiness, kPool},
@@ -22,34 +25,34 @@ constexpr OperationEntry kOperations[] = {
     {"receiveWebhook", ReceiveWebhook, kPool},
     {"getMetrics", GetMetrics, kPool},
     {"startRun", StartRun, kIoThread},
-    {"listRuns", ListRuns, kPool},
+    {"listRuns", ListRuns, kPool, kReadsQuery},
     {"countRuns", CountRuns, kPool},
-    {"getRun", GetRun, kPool},
+    {"getRun", GetRun, kPool, kReadsQuery},
     {"cancelRun", CancelRun, kPool},
     {"approveRun", ApproveRun, kPool},
-    {"getSnapshot", GetSnapshot, kPool},
+    {"getSnapshot", GetSnapshot, kPool, kReadsQuery},
     {"listSteps", ListSteps, kPool},
     {"getStep", GetStep, kPool},
     {"explainRun", ExplainRun, kPool},
-    {"listRunEvents", ListRunEvents, kPool},
+    {"listRunEvents", ListRunEvents, kPool, kReadsQuery},
     {"sendSignal", SendSignal, kPool},
     {"listSignals", ListSignals, kPool},
-    {"listEvents", ListEvents, kPool},
-    {"appendEvents", AppendEvents, kIoThread},
+    {"listEvents", ListEvents, kPool, kReadsQuery},
+    {"appendEvents", AppendEvents, kIoThread, kReadsQuery},
     {"deliverHook", DeliverHook, kPool},
     {"getHook", GetHook, kPool},
     {"registerPlan", RegisterPlan, kPool},
-    {"listPlans", ListPlans, kPool},
+    {"listPlans", ListPlans, kPool, kReadsQuery},
     {"checkPlan", CheckPlan, kPool},
-    {"getPlan", GetPlan, kPool},
+    {"getPlan", GetPlan, kPool, kReadsQuery},
     {"getPlanVersion", GetPlanVersion, kPool},
-    {"getPlanGraph", GetPlanGraph, kPool},
+    {"getPlanGraph", GetPlanGraph, kPool, kReadsQuery},
     {"listQueues", ListQueues, kPool},
     {"setQueue", SetQueue, kPool},
-    {"putArtifact", PutArtifact, kPool},
+    {"putArtifact", PutArtifact, kPool, kReadsQuery},
     {"getArtifact", GetArtifact, kPool},
     {"listAlerts", ListAlerts, kIoThread},
-    {"listAudit", ListAudit, kPool},
+    {"listAudit", ListAudit, kPool, kReadsQuery},
     {"listTokens", ListTokens, kPool},
     {"createToken", CreateToken, kPool},
     {"revokeToken", RevokeToken, kPool},
@@ -74,6 +77,32 @@ bool IsAudited(const Route& route, int status) {
 Caller Everybody() {
   const RoleSet roles(Role::kAdmin, Role::kSystem);
   return {"dev", "dev", "default", roles, PermissionsOf(roles)};
+}
+
+// A query or a body that the operation does not read was sent in error. False: it has been
+// answered.
+bool IsWanted(const OperationEntry& operation, ApiCall& call) {
+  if (!call.route().path.starts_with("/v1/")) return true;
+  if (!operation.reads_query) {
+    if (const Status none = QueryReader(call.request().query).Finish(); !none) {
+      call.Fail(none.error());
+      return false;
+    }
+  }
+  if (call.route().body_bytes_max > 0 || call.body().empty()) return true;
+  call.Fail(HttpCode::kBadRequest, "this call takes no body");
+  return false;
+}
+
+// Without tokens every page that the user of this machine looks at could call through his browser,
+// from its own origin or, with a name that leads here, from ours.
+bool IsCalledFromHere(const ServerRequest& request) {
+  if (!IsLoopback(request.Header("host"))) return false;
+  std::string_view origin = request.Header("origin");
+  if (origin.empty()) return true;
+  constexpr std::string_view kHttp = "http://";
+  if (!origin.starts_with(kHttp)) return false;
+  return IsLoopback(origin.substr(kHttp.size()));
 }
 
 std::string_view BearerOf(const ServerRequest& request) {
@@ -140,9 +169,9 @@ void Api::Handle(HttpCall http) {
   const auto index = static_cast<std::size_t>(match.route - Routes().data());
   auto call = std::make_shared<ApiCall>(std::move(http), std::move(match), std::move(trace),
                                         static_cast<CallObserver&>(*this));
-  if (!Authenticate(*call) || !BeginOnce(*call)) return;
   const OperationEntry* operation = operations_[index];
   EVERSTEP_ASSERT(operation != nullptr);
+  if (!Authenticate(*call) || !IsWanted(*operation, *call) || !BeginOnce(*call)) return;
   if (operation->where == kIoThread) return operation->run(*this, std::move(call));
   pool_.Run([this, operation, call = std::move(call)]() mutable {
     operation->run(*this, std::move(call));
@@ -154,8 +183,14 @@ bool Api::Authenticate(ApiCall& call) {
   if (!permission) return true;
   if (options_.metrics_open && *permission == Permission::kMetricsRead) return true;
   if (parts_.tokens == nullptr) {
-    call.SetCaller(Everybody());
-    return true;
+    if (IsCalledFromHere(call.request())) {
+      call.SetCaller(Everybody());
+      return true;
+    }
+    call.Fail(Error{ErrorCode::kAuthzDenied,
+                    "without authentication only this machine calls, by a name of its own",
+                    {}});
+    return false;
   }
   const std::string_view token = BearerOf(call.request());
   if (token.empty()) {
@@ -188,6 +223,8 @@ bool Api::BeginOnce(ApiCall& call) {
   const ServerRequest& request = call.request();
   const std::string_view header = request.Header("idempotency-key");
   if (header.empty() || request.method != "POST") return true;
+  // A key is its caller's own. Of open calls nobody knows whose it would be.
+  if (!call.route().permission) return true;
   Idempotency::Begun begun = idempotency_.Begin(
       {call.tenant(), call.caller().token_id, request.method, request.path, request.query}, header,
       request.body);

@@ -1,13 +1,18 @@
 #include "serve/api_call.h"
 
+#include "base/sha256.h"
+#include "event/identifier.h"
+
 namespace everstep {
 
-std::string_view ApiCall::idempotency_key() const {
+std::string ApiCall::IdOfKey() const {
   std::string_view key = request().Header("idempotency-key");
   if (key.size() >= 2 && key.front() == '"' && key.back() == '"') {
     key = key.substr(1, key.size() - 2);
   }
-  return key;
+  if (key.empty()) return {};
+  // A key may have characters that an id has not.
+  return IsIdentifier(key) ? std::string(key) : ToHex(Sha256(key));
 }
 
 void ApiCall::Json(int status, std::string body, HttpHeaders headers) {

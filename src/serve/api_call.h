@@ -43,8 +43,8 @@ class ApiCall {
   bool May(Permission permission) const { return caller_.permissions.Has(permission); }
   void SetCaller(Caller caller) { caller_ = std::move(caller); }
   void SetIdempotency(Idempotency::Call call) { idempotency_ = std::move(call); }
-  // The key of the request; empty: it has none.
-  std::string_view idempotency_key() const;
+  // An id for the engine, made of the request's Idempotency-Key; empty: it has none.
+  std::string IdOfKey() const;
 
   // ---- answers
   void Json(int status, std::string body, HttpHeaders headers = {});

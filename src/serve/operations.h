@@ -10,6 +10,7 @@ struct OperationEntry {
   std::string_view id;  // of the route
   Operation run;
   RunsOn where;
+  bool reads_query = false;  // of those that do not, under /v1, a query is refused
 };
 
 // The operation of each route; nothing is missing (api_test.cc checks).

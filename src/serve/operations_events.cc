@@ -167,7 +167,7 @@ void DeliverHook(Api& api, CallPtr call) {
   delivery.tenant_id = call->tenant();
   delivery.token = call->Parameter("token");
   delivery.payload = call->body();
-  delivery.delivery_id = call->idempotency_key();
+  delivery.delivery_id = call->IdOfKey();
   AnswerDelivered(*call, delivery.token, api.engine().Deliver(delivery));
 }
 

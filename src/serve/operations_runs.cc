@@ -8,6 +8,7 @@
 #include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
+#include "serve/reading.h"
 #include "wire/api_types.h"
 #include "wire/engine_types.h"
 
@@ -17,6 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds kWaitMax{60'000};
 constexpr std::string_view kStatuses[] = {"PENDING",   "APPROVED", "RUNNING",  "PAUSED",
                                           "COMPLETED", "FAILED",   "CANCELLED"};
+constexpr std::string_view kTriggers[] = {"manual", "schedule", "webhook", "api"};
+constexpr std::int32_t kPriorityMax = 1'000;  // as in plans
 
 std::string EtagOf(std::uint64_t seq) { return "\"" + std::to_string(seq) + "\""; }
 
@@ -32,17 +35,27 @@ void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
   call.Json(200, std::move(body), std::move(headers));
 }
 
-// True: no query was given that nobody reads.
-bool NoQuery(ApiCall& call) {
-  const Status read = QueryReader(call.request().query).Finish();
-  if (!read) call.Fail(read.error());
-  return read.has_value();
-}
-
 void AnswerStarted(ApiCall& call, const Result<StartedRun>& started) {
   if (!started) return call.Fail(started.error());
   call.Json(started->existing ? 200 : 201, ToWire(*started),
             {{"Location", "/v1/runs/" + started->run_id}});
+}
+
+// What the engine takes as it is given.
+Status CheckStart(const StartBody& body) {
+  Error error{ErrorCode::kSchemaValidationFailed, "the run cannot be started like this", {}};
+  const StartRequest& start = body.start;
+  if (std::ranges::find(kTriggers, start.trigger_source) == std::end(kTriggers)) {
+    error.faults.push_back({"/triggerSource", FaultOfWord(start.trigger_source, kTriggers)});
+  }
+  if (start.priority && (*start.priority < -kPriorityMax || *start.priority > kPriorityMax)) {
+    error.faults.push_back({"/priority", "must be " + RangeText(-kPriorityMax, kPriorityMax)});
+  }
+  if (!body.plan_version.empty() && body.plan_id.empty()) {
+    error.faults.push_back({"/planVersion", "is of a registered plan and needs planId"});
+  }
+  if (error.faults.empty()) return Ok();
+  return error;
 }
 
 // Which of the three ways names the plan, and the document if it is registered.
@@ -82,13 +95,14 @@ void AnswerDecision(ApiCall& call, const Result<SignalDecision>& decision) {
 void StartRun(Api& api, CallPtr call) {
   auto body = call->Read<StartBody>();
   if (!body) return;
+  if (const Status fits = CheckStart(*body); !fits) return call->Fail(fits.error());
   StartRequest& start = body->start;
   start.tenant_id = call->tenant();
   start.triggered_by = api.ActorOf(*call).id;
   if (start.trigger_source == StartRequest().trigger_source) start.trigger_source = "api";
   // The key of the request makes the run's id, so that also a repetition after a restart, whose
   // answer is forgotten, starts nothing twice.
-  if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->idempotency_key();
+  if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->IdOfKey();
   // A plan that is compiled already needs neither disk nor network, and is started from here.
   if (body->plan_id.empty() && !start.plan_ref && api.engine().IsReadyFor(start)) {
     auto prepared = api.engine().Prepare(start);
@@ -124,7 +138,6 @@ void ListRuns(Api& api, CallPtr call) {
 }
 
 void CountRuns(Api& api, CallPtr call) {
-  if (!NoQuery(*call)) return;
   const LogHealth health = api.log().Health(call->tenant());
   RunCounts counts;
   counts.events = health.events;
@@ -154,7 +167,7 @@ void CancelRun(Api& api, CallPtr call) {
   signal.run_id = call->Parameter("runId");
   signal.tenant_id = call->tenant();
   signal.type = "CANCEL";
-  signal.signal_id = call->idempotency_key();
+  signal.signal_id = call->IdOfKey();
   signal.reason = body->reason;
   if (!body->reason.empty()) signal.payload = ToWire(*body);
   signal.actor = api.ActorOf(*call);
@@ -192,7 +205,7 @@ void GetSnapshot(Api& api, CallPtr call) {
 
 void ListSteps(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
-  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  if (!api.FindRun(*call, run_id)) return;
   auto view = api.engine().View(run_id);
   if (!view) return call->Fail(view.error());
   const std::uint64_t seq = view->last_event_seq;
@@ -201,7 +214,7 @@ void ListSteps(Api& api, CallPtr call) {
 
 void GetStep(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
-  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  if (!api.FindRun(*call, run_id)) return;
   const auto view = api.engine().View(run_id);
   if (!view) return call->Fail(view.error());
   const std::string& step_id = call->Parameter("stepId");
@@ -214,7 +227,7 @@ void GetStep(Api& api, CallPtr call) {
 
 void ExplainRun(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
-  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  if (!api.FindRun(*call, run_id)) return;
   const auto why = api.engine().Why(run_id);
   if (!why) return call->Fail(why.error());
   call->Answer(*why);
@@ -225,7 +238,7 @@ void SendSignal(Api& api, CallPtr call) {
   if (!signal || !api.FindRun(*call, call->Parameter("runId"))) return;
   signal->run_id = call->Parameter("runId");
   signal->tenant_id = call->tenant();
-  if (signal->signal_id.empty()) signal->signal_id = call->idempotency_key();
+  if (signal->signal_id.empty()) signal->signal_id = call->IdOfKey();
   signal->actor = api.ActorOf(*call);
   AnswerDecision(*call, api.engine().Signal(*signal));
 }
@@ -233,7 +246,7 @@ void SendSignal(Api& api, CallPtr call) {
 // The decision records, from the run's own log.
 void ListSignals(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
-  if (!NoQuery(*call) || !api.FindRun(*call, run_id)) return;
+  if (!api.FindRun(*call, run_id)) return;
   EventPage all;
   for (const char* type : {"SignalAccepted", "SignalRejected"}) {
     EventRequest request;
