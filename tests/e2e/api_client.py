@@ -20,15 +20,17 @@ STREAM = "text/event-stream"
 
 
 class Server:
-    """`everstep serve` with authentication, on a free port and a data folder of its own."""
+    """`everstep serve` on a free port and a data folder of its own."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, *options):
         self.log = open(f"{folder}.log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [program, "serve", "--data", folder, "--listen", "127.0.0.1:0"], stdout=self.log,
+            [program, "serve", "--data", folder, "--listen", "127.0.0.1:0", *options], stdout=self.log,
             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.port = int(self._wait_for(r"listening on http://127\.0\.0\.1:(\d+)"))
-        self.token = Path(folder, "admin-token").read_text(encoding="utf-8").strip()
+        self.token = None
+        if "--dev" not in options:
+            self.token = Path(folder, "admin-token").read_text(encoding="utf-8").strip()
 
     def _wait_for(self, pattern):
         for _ in range(200):
@@ -78,7 +80,9 @@ class Client:
         self.socket = None
 
     def call(self, method, target, headers=(), body=None, token=None):
-        lines = [f"{method} {target} HTTP/1.1", "Host: localhost"]
+        lines = [f"{method} {target} HTTP/1.1"]
+        if not any(name == "Host" for name, _ in headers):
+            lines.append("Host: localhost")
         lines += [f"{name}: {value}" for name, value in headers]
         if token:
             lines.append(f"Authorization: Bearer {token}")

@@ -174,6 +174,24 @@ def learned_faults(name, example, said, answer):
     return faults
 
 
+def check_open_server(program, folder):
+    """Without tokens pages of other sites may not call through the browser of who runs the server."""
+    server = Server(program, folder, "--dev")
+    client = Client(server)
+    here = f"127.0.0.1:{server.port}"
+    calls = [([], 200), ([("Host", here), ("Origin", f"http://{here}")], 200),
+             ([("Origin", "http://localhost:3000")], 200), ([("Origin", "http://site.example")], 403),
+             ([("Origin", "http://127.0.0.1.site.example")], 403), ([("Origin", "null")], 403),
+             ([("Host", "site.example")], 403), ([("Host", "localhost.site.example:80")], 403)]
+    faults = []
+    for headers, wanted in calls:
+        status = client.call("POST", "/v1/runs", headers, b"{}").status
+        if (status == 403) != (wanted == 403):
+            faults.append(f"{headers}: {status}")
+    server.stop()
+    report("a server without tokens is called from this machine alone", faults)
+
+
 def main():
     program, folder, source_dir = sys.argv[1:]
     document = Document(source_dir)
@@ -194,6 +212,7 @@ def main():
     report("the document that is served is the one of the source",
            [] if player.client.call("GET", "/openapi.json").json() == document.root else ["it is another"])
     report("the server stops cleanly", [] if server.stop() == 0 else [server.output()[-1000:]])
+    check_open_server(program, folder + "-open")
     sys.exit(failures > 0)
 
 

@@ -129,6 +129,7 @@ class Fuzzer:
         kind = self.random.randrange(5)
         if kind == 0 or not known:
             request.query = [self.random.choice(("unknown=1", "=", "&&&", "a" * 7_000, "%zz=1", "?", "#", "x" * 2_000))]
+            request.wrong = request.query == ["unknown=1"] and request.path.startswith("/v1/")
         elif kind == 1:
             name = self.random.choice(known)
             request.query = [f"{name}=1", f"{name}=1"]
@@ -197,7 +198,7 @@ class Fuzzer:
         elif kind == 2:
             name = self.random.choice(sorted(schema.get("properties", {"x": {}})))
             body[name] = self.random.choice(WRONG)
-            if body[name] is not None:  # null stands for a member that is not there
+            if body[name] not in (None, ""):  # they stand for a member that is not there
                 request.wrong = bool(self.document.schema_faults(schema, body)) and "type" in schema.get(
                     "properties", {}).get(name, {})
         else:
