@@ -13,15 +13,21 @@ constexpr std::size_t kEventsAtOnce = 256;
 // Below this much unread, more is sent.
 constexpr std::size_t kQueuedMax = 64 << 10;
 
-// An event's JSON has no line breaks: one data line is enough.
-void AppendFrame(std::string& out, std::uint64_t id, const LogEvent& event) {
-  out.append("id: ").append(std::to_string(id));
-  out.append("\nevent: ").append(event.type);
-  out.append("\ndata: ").append(event.json).append("\n\n");
-}
-
 bool Wanted(const FollowRequest& request, const LogEvent& event) {
   return request.event_type.empty() || request.event_type == event.type;
+}
+
+// Events that were read together, up to `place`. The last one alone tells it: who is cut off among
+// them comes back to before the first, and sees some twice rather than others never. An event's
+// JSON has no line breaks: one data line is enough.
+void AppendFrames(std::string& out, std::uint64_t place, const FollowRequest& request,
+                  std::vector<LogEvent> events) {
+  std::erase_if(events, [&](const LogEvent& event) { return !Wanted(request, event); });
+  for (const LogEvent& event : events) {
+    if (&event == &events.back()) out.append("id: ").append(std::to_string(place)).append("\n");
+    out.append("event: ").append(event.type);
+    out.append("\ndata: ").append(event.json).append("\n\n");
+  }
 }
 
 }  // namespace
@@ -172,9 +178,7 @@ Followers::Next Followers::ServeRun(Follower& follower) {
   for (const Event& event : *events) {
     std::vector<LogEvent> views;
     AddViews(request.dialect, *run, event, views);
-    for (const LogEvent& view : views) {
-      if (Wanted(request, view)) AppendFrame(text, event.seq.value(), view);
-    }
+    AppendFrames(text, event.seq.value(), request, std::move(views));
     request.after = event.seq.value();
   }
   if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;
@@ -186,15 +190,13 @@ Followers::Next Followers::ServeTenant(Follower& follower) {
   FollowRequest& request = follower.request;
   Position position(request.after);
   const auto reader = log_.store().Read();
-  const auto events =
+  auto events =
       ReadAlongOutbox(*reader, request.tenant_id, request.dialect, kEventsAtOnce, position);
   if (!events) return Next::kOver;
   const bool moved = position.value() != request.after;
   request.after = position.value();
   std::string text;
-  for (const LogEvent& view : *events) {
-    if (Wanted(request, view)) AppendFrame(text, request.after, view);
-  }
+  AppendFrames(text, request.after, request, *std::move(events));
   if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;
   return moved ? Next::kMore : Next::kWait;
 }

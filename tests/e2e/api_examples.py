@@ -76,7 +76,7 @@ class Player:
         if media == STREAM:
             ends = "/runs/" in target  # with its run; the others are cut off after an event
             answer = self.client.follow(
-                target, token, lambda text: not ends and re.search(r"\ndata: .*\n\n", text))
+                target, token, lambda text: not ends and re.search(r"\nid: .*\n.*\n.*\n\n", text))
             faults = stream_faults(answer)
         else:
             media_sent, body = self.body_of(operation, example)
@@ -143,11 +143,16 @@ def stream_faults(answer):
     whole = answer.body.decode().rpartition("\n\n")[0]  # the last may be cut off
     frames = [frame for frame in whole.split("\n\n") if "data: " in frame]
     faults = [] if frames else ["the stream has no event"]
+    places = []
     for frame in frames:
         fields = dict(line.split(": ", 1) for line in frame.split("\n"))
-        if not fields.get("id", "").isdigit() or not fields.get("event"):
-            faults.append(f"an event without id or name: {frame[:100]}")
-        json.loads(fields["data"])
+        if fields.get("event") != json.loads(fields["data"]).get("eventType"):
+            faults.append(f"an event of another name: {frame[:100]}")
+        if "id" in fields:
+            places.append(int(fields["id"]))
+    # A place stands behind all that was read with it, so that nobody who comes back misses an event.
+    if not places or places != sorted(set(places)):
+        faults.append(f"the places are {places}")
     return faults
 
 

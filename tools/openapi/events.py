@@ -18,8 +18,9 @@ DIALECT = query("dialect", "the vocabulary", words(DIALECTS))
 TYPE = query("type", "only events of this native name", text(maxLength=1024))
 LIMIT = query("limit", "stored events in a page", whole(minimum=1, maximum=10000, default=1000))
 FOLLOW = ("With `Accept: text/event-stream` the answer is a stream (server-sent events) that goes on as events "
-          "become durable; each has its place as `id`, its native name as `event`, its JSON as `data`. A client "
-          "that comes back sends `Last-Event-ID`, which counts before `after`. ")
+          "become durable: the native name as `event`, the JSON as `data`. `id` is a place; of events that were "
+          "read together the last one has it. A client that comes back sends it as `Last-Event-ID`, which "
+          "counts before `after`; it may see some events twice, known by `runId` and `runSeq`. ")
 
 
 def appended(sequence):
