@@ -1,5 +1,6 @@
 """A running server, a small HTTP client that also sends what is not HTTP, and the judge of answers."""
 
+import atexit
 import copy
 import gzip
 import http.client
@@ -27,6 +28,7 @@ class Server:
         self.process = subprocess.Popen(
             [program, "serve", "--data", folder, "--listen", "127.0.0.1:0", *options], stdout=self.log,
             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        atexit.register(self.process.kill)  # also when the script fails
         self.port = int(self._wait_for(r"listening on http://127\.0\.0\.1:(\d+)"))
         self.token = None
         if "--dev" not in options:
