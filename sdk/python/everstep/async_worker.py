@@ -1,0 +1,182 @@
+"""The worker for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import sys
+import threading
+from types import TracebackType
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Set, Type, TypeVar
+
+from .endpoint import Endpoint
+from .task import AsyncTaskContext, failure_of, success
+from .work_loop import WorkLoop, registration
+
+Handler = Callable[[AsyncTaskContext, Any], Any]
+H = TypeVar("H", bound=Handler)
+
+_EAGER = sys.version_info >= (3, 12)
+
+
+def default_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+class AsyncWorker:
+    """Does tasks of a server in this event loop, up to `slots` at a time.
+
+    Handlers are `async def handler(ctx, inputs)`; a plain `def` is called in the event loop and
+    must not block. What a handler returns is the step's result.
+    """
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        tls: Optional[ssl.SSLContext] = None,
+        slots: int = 64,
+        queues: Sequence[str] = (),
+        name: Optional[str] = None,
+        wait: float = 30.0,
+        cancel_grace: float = 5.0,
+        drain_timeout: float = 30.0,
+    ) -> None:
+        self._endpoint = Endpoint(url, token, tls)
+        self._slots = slots
+        self._queues = tuple(queues)
+        self._name = name or default_name()
+        self._wait = wait
+        self._cancel_grace = cancel_grace
+        self._drain_timeout = drain_timeout
+        self._handlers: Dict[str, Handler] = {}
+        self._silent: Set[str] = set()  # kinds whose handlers show themselves that they live
+        self._loop: Optional[WorkLoop] = None
+        self._running: Set[asyncio.Future[None]] = set()
+        self._background: Optional[asyncio.Future[None]] = None
+
+    def task(self, kind: str, *, auto_heartbeat: bool = True) -> Callable[[H], H]:
+        """Registers a handler. Without `auto_heartbeat` a handler that does not call
+        `ctx.heartbeat()` within the lease loses its task to another delivery."""
+
+        def register(handler: H) -> H:
+            if kind in self._handlers:
+                raise ValueError(f"{kind} has a handler already")
+            self._handlers[kind] = handler
+            if not auto_heartbeat:
+                self._silent.add(kind)
+            return handler
+
+        return register
+
+    async def run(self, *, handle_signals: bool = True) -> None:
+        """Works until stop(), SIGTERM or SIGINT: then takes no more tasks, finishes those that run
+        within `drain_timeout`, and reports them. The second signal ends it at once."""
+        spec = registration(self._name, list(self._handlers), self._queues, self._slots)
+        loop = WorkLoop(self._endpoint, spec, self._launch, self._wait, self._drain_timeout)
+        if self._silent:
+            loop.auto_beats = lambda: [
+                token for token, ctx in loop.book.held.items() if ctx.kind not in self._silent
+            ]
+        self._loop = loop
+        forget_signals = _on_signals(self.stop) if handle_signals else lambda: None
+        try:
+            await loop.run()
+        finally:
+            forget_signals()
+            for task in list(self._running):
+                task.cancel()
+            self._loop = None
+
+    def stop(self) -> None:
+        """Asks run() to end. From the event loop."""
+        if self._loop is not None:
+            self._loop.stop()
+
+    async def __aenter__(self) -> AsyncWorker:
+        """Works in the background from the moment that the server knows of it."""
+        self._background = asyncio.ensure_future(self.run(handle_signals=False))
+        await asyncio.sleep(0)
+        if self._loop is None or not await self._loop.wait_registered():
+            await self._background
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.stop()
+        if self._background is not None:
+            await self._background
+
+    def _beat(self, token: str) -> None:
+        if self._loop is not None:
+            self._loop.book.beat(token)
+            self._loop.wake()
+
+    def _launch(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        assert self._loop is not None
+        book = self._loop.book
+        for task in tasks:
+            ctx = AsyncTaskContext(task, self._beat, self._cancel_grace)
+            book.take(ctx)
+            try:
+                result = self._handlers[ctx.kind](ctx, task.get("inputs") or {})
+            except (Exception, SystemExit) as error:
+                book.finish(ctx, failure_of(ctx, error))
+                continue
+            if hasattr(result, "__await__"):
+                self._begin(ctx, result)
+            else:
+                book.finish(ctx, success(ctx.token, result))
+
+    def _begin(self, ctx: AsyncTaskContext, result: Any) -> None:
+        execution = self._execute(ctx, result)
+        if _EAGER:
+            eager: Any = {"eager_start": True, "loop": asyncio.get_running_loop()}
+            running: asyncio.Future[None] = asyncio.Task(execution, **eager)
+        else:
+            running = asyncio.ensure_future(execution)
+        if running.done():
+            return
+        ctx.runs_as(running)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+
+    async def _execute(self, ctx: AsyncTaskContext, result: Any) -> None:
+        try:
+            report = success(ctx.token, await result)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            report = failure_of(ctx, error)
+        if self._loop is not None:
+            self._loop.book.finish(ctx, report)
+            self._loop.wake()
+
+
+def _on_signals(stop: Callable[[], None]) -> Callable[[], None]:
+    """Calls `stop` on the first SIGTERM or SIGINT; what it returns undoes that."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    loop = asyncio.get_running_loop()
+
+    def forget() -> None:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+    def first() -> None:
+        forget()
+        stop()
+
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+    try:
+        for number in numbers:
+            loop.add_signal_handler(number, first)
+    except NotImplementedError:  # the event loop of Windows
+        return lambda: None
+    return forget

@@ -1,0 +1,171 @@
+"""A task as its handler sees it, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import traceback
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from .errors import TaskCancelled, TaskFailed
+
+# Of the text that goes into the log with a failure.
+_MESSAGE_CHARACTERS_MAX = 4096
+_TRACE_CHARACTERS_MAX = 8192
+# A handler that says in every turn of a loop that it lives is not sent every time.
+_BEAT_EVERY = 0.25
+
+
+class TaskContext:
+    """What a handler is told of its task. A delivery is one of a logical attempt; the same logical
+    attempt can be delivered again (`engine_attempt` grows) when a worker or the server was lost,
+    with the same `idempotency_key`: hand it on to whatever must be done once."""
+
+    __slots__ = (
+        "run_id",
+        "step_id",
+        "kind",
+        "queue",
+        "logical_attempt",
+        "engine_attempt",
+        "idempotency_key",
+        "timeout",
+        "project_id",
+        "environment_id",
+        "token",
+        "_cancelled",
+        "_beat",
+        "_beaten_at",
+    )
+
+    def __init__(self, task: Mapping[str, Any], beat: Callable[[str], None]) -> None:
+        get = task.get
+        self.run_id: str = task["runId"]
+        self.step_id: str = task["stepId"]
+        self.kind: str = task["kind"]
+        self.queue: str = get("queue", "")
+        self.logical_attempt: int = get("logicalAttempt", 1)
+        self.engine_attempt: int = get("engineAttempt", 1)
+        self.idempotency_key: str = get("idempotencyKey", "")
+        milliseconds = get("timeoutMs", 0)
+        # Of the attempt, in seconds. The server counts too, and stops the work when it is over.
+        self.timeout: Optional[float] = milliseconds / 1000.0 if milliseconds else None
+        self.project_id: str = get("projectId", "")
+        self.environment_id: str = get("environmentId", "")
+        self.token: str = task["token"]
+        self._beat = beat
+        self._beaten_at = 0.0
+
+    def heartbeat(self) -> bool:
+        """Tells the server that the handler lives, for steps with a `heartbeatTimeout` (leases are
+        kept without it). False: the work is not wanted any more. Never blocks."""
+        now = time.monotonic()
+        if now - self._beaten_at >= _BEAT_EVERY:
+            self._beaten_at = now
+            self._beat(self.token)
+        return not self.is_cancelled
+
+    @property
+    def is_cancelled(self) -> bool:
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        raise NotImplementedError
+
+
+class ThreadTaskContext(TaskContext):
+    __slots__ = ()
+
+    def __init__(self, task: Mapping[str, Any], beat: Callable[[str], None]) -> None:
+        super().__init__(task, beat)
+        self._cancelled = threading.Event()
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set when the work is not wanted any more: the run was cancelled, the attempt timed out,
+        or the lease was lost. Stop soon; raise TaskCancelled, or return what there is."""
+        return self._cancelled
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+
+class AsyncTaskContext(TaskContext):
+    __slots__ = ("_is_cancelled", "_grace", "_task")
+
+    def __init__(self, task: Mapping[str, Any], beat: Callable[[str], None], grace: float) -> None:
+        super().__init__(task, beat)
+        self._is_cancelled = False
+        self._cancelled: Optional[asyncio.Event] = None  # most tasks never look
+        self._grace = grace
+        self._task: Optional[asyncio.Future[None]] = None
+
+    @property
+    def cancelled(self) -> asyncio.Event:
+        """Set when the work is not wanted any more: the run was cancelled, the attempt timed out,
+        or the lease was lost. A handler that has not ended after the worker's `cancel_grace` gets
+        asyncio.CancelledError."""
+        if self._cancelled is None:
+            self._cancelled = asyncio.Event()
+            if self._is_cancelled:
+                self._cancelled.set()
+        return self._cancelled
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._is_cancelled
+
+    def cancel(self) -> None:
+        if self._is_cancelled:
+            return
+        self._is_cancelled = True
+        if self._cancelled is not None:
+            self._cancelled.set()
+        if self._task is not None:
+            asyncio.get_running_loop().call_later(self._grace, self._task.cancel)
+
+    def runs_as(self, task: asyncio.Future[None]) -> None:
+        self._task = task
+
+
+Report = Dict[str, Any]
+
+
+def failure(token: str, code: str, message: str, retryable: bool = False) -> Report:
+    error: Dict[str, Any] = {"code": code, "message": message[:_MESSAGE_CHARACTERS_MAX]}
+    if retryable:
+        error["retryable"] = True
+    return {"token": token, "error": error}
+
+
+def success(token: str, result: Any) -> Report:
+    return {"token": token} if result is None else {"token": token, "result": result}
+
+
+def failure_of(context: TaskContext, raised: BaseException) -> Report:
+    """The report of a handler that did not return."""
+    token = context.token
+    if isinstance(raised, TaskFailed):
+        report = failure(token, raised.code, raised.message, raised.retryable)
+        error = report["error"]
+        if raised.category:
+            error["category"] = raised.category
+        if raised.details is not None:
+            error["details"] = raised.details
+        if raised.retry_after is not None:
+            error["retryAfterMs"] = max(0, int(raised.retry_after * 1000))
+        return report
+    stopped = isinstance(raised, asyncio.CancelledError) and context.is_cancelled
+    if stopped or isinstance(raised, TaskCancelled):
+        report = failure(token, "CANCELLED", str(raised) or "the handler was stopped")
+        report["error"]["category"] = "USER"
+        return report
+    report = failure(token, type(raised).__name__, str(raised), retryable=True)
+    lines = traceback.format_exception(type(raised), raised, raised.__traceback__)
+    report["error"]["details"] = {"traceback": "".join(lines)[-_TRACE_CHARACTERS_MAX:]}
+    return report

@@ -1,0 +1,138 @@
+"""What a worker holds and owes, and what its polls say. Neither sockets nor threads are here: one
+event loop owns it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Dict, List, NamedTuple, Sequence, Set
+
+from .calls import encode
+from .task import Report, TaskContext, failure
+
+log = logging.getLogger("everstep.worker")
+
+# Of reports, and of heartbeats, in one poll.
+BATCH_MAX = 1000
+
+
+class Poll(NamedTuple):
+    body: bytes
+    reports: List[Report]
+    heartbeats: List[str]
+
+
+class WorkBook:
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.held: Dict[str, TaskContext] = {}  # lent and not reported yet, by token
+        self.reports: List[Report] = []  # to be sent
+        self.beats: Set[str] = set()  # to be sent
+        self.in_flight = 0  # polls with reports whose answer is not there
+        self.strays = 0  # handlers that run on for leases that are lost
+        self._batch_max = BATCH_MAX
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.held or self.reports or self.in_flight or self.strays)
+
+    @property
+    def owes(self) -> bool:
+        return bool(self.reports or self.beats)
+
+    def tasks_max(self) -> int:
+        """How many tasks to ask for. The server lends no more than `slots` at once, so this need
+        not be exact: it knows of a slot that a report frees as soon as we do. What it does not know of
+        are handlers that run on for leases it has ended."""
+        return self.slots if self.strays == 0 else self.slots - self.strays - len(self.held)
+
+    def take(self, context: TaskContext) -> None:
+        self.held[context.token] = context
+
+    def finish(self, context: TaskContext, report: Report) -> None:
+        if self.held.pop(context.token, None) is None:
+            self.strays -= 1  # nobody wants the report
+            return
+        self.reports.append(report)
+
+    def beat(self, token: str) -> None:
+        if token in self.held:
+            self.beats.add(token)
+
+    def next_poll(self, tasks_max: int, wait: float) -> Poll:
+        reports = self.reports[: self._batch_max]
+        del self.reports[: self._batch_max]
+        beats = [token for token in self.beats if token in self.held][:BATCH_MAX]
+        self.beats.difference_update(beats)
+        if not self.beats.issubset(self.held):
+            self.beats.intersection_update(self.held)
+        content: Dict[str, Any] = {"max": tasks_max}
+        if wait > 0:
+            content["waitMs"] = int(wait * 1000)
+        if reports:
+            content["reports"] = reports
+            self.in_flight += 1
+        if beats:
+            content["heartbeats"] = beats
+        try:
+            body = encode(content)
+        except (TypeError, ValueError, RecursionError):
+            content["reports"] = reports = [_sendable(report) for report in reports]
+            body = encode(content)
+        return Poll(body, reports, beats)
+
+    # ---- what became of a poll; exactly one of these
+
+    def answered(self, poll: Poll, refused: Sequence[Dict[str, Any]], stop: Sequence[str]) -> None:
+        self._settle(poll)
+        self._batch_max = BATCH_MAX
+        for report in refused:
+            log.warning("a report was refused: %s: %s", report["code"], report.get("detail", ""))
+        for token in stop:
+            context = self.held.get(token)
+            if context is not None:
+                context.cancel()
+
+    def unanswered(self, poll: Poll) -> None:
+        """The reports may have arrived. They are sent again: the token makes that harmless."""
+        self._settle(poll)
+        self.reports[:0] = poll.reports
+        self.beats.update(poll.heartbeats)
+
+    def refused(self, poll: Poll, code: str, detail: str) -> None:
+        """The server does not take the poll as it is, for instance because of its size: the reports
+        are sent in smaller batches, until the one is found that cannot be sent."""
+        self._settle(poll)
+        if len(poll.reports) > 1:
+            self._batch_max = max(1, len(poll.reports) // 2)
+            self.reports[:0] = poll.reports
+            return
+        for report in poll.reports:
+            log.error("the report of a task cannot be sent: %s: %s", code, detail)
+            if report.get("error", {}).get("code") != "REPORT_REFUSED":
+                text = f"the worker's report was refused: {code}: {detail}"
+                self.reports.append(failure(report["token"], "REPORT_REFUSED", text))
+
+    def forget_leases(self) -> None:
+        """The server does not know this worker any more: it delivers again what we hold."""
+        self.strays += len(self.held)
+        for context in self.held.values():
+            context.cancel()
+        self.held.clear()
+        self.reports.clear()
+        self.beats.clear()
+
+    def drop(self, poll: Poll) -> None:
+        self._settle(poll)
+
+    def _settle(self, poll: Poll) -> None:
+        if poll.reports:
+            self.in_flight -= 1
+
+
+def _sendable(report: Report) -> Report:
+    try:
+        encode(report)
+        return report
+    except (TypeError, ValueError, RecursionError) as error:
+        text = f"what the handler gave is not JSON: {error}"
+        return failure(report["token"], "RESULT_NOT_JSON", text)

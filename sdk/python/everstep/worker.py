@@ -1,0 +1,218 @@
+"""The worker for threads."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import ssl
+import threading
+from collections import deque
+from types import TracebackType
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Type,
+    TypeVar,
+)
+
+from .async_worker import _on_signals, default_name
+from .endpoint import Endpoint
+from .task import Report, ThreadTaskContext, failure_of, success
+from .work_loop import WorkLoop, registration
+
+Handler = Callable[[ThreadTaskContext, Any], Any]
+H = TypeVar("H", bound=Handler)
+_Job = Tuple[ThreadTaskContext, Handler, Any]
+
+
+class Worker:
+    """Does tasks of a server in threads, up to `slots` at a time.
+
+    Handlers are `def handler(ctx, inputs)`, each call in a thread of its own; what it returns is
+    the step's result. The conversation with the server has one more thread: that of run(), or one
+    of its own after start().
+    """
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        tls: Optional[ssl.SSLContext] = None,
+        slots: int = 16,
+        queues: Sequence[str] = (),
+        name: Optional[str] = None,
+        wait: float = 30.0,
+        drain_timeout: float = 30.0,
+    ) -> None:
+        self._endpoint = Endpoint(url, token, tls)
+        self._slots = slots
+        self._queues = tuple(queues)
+        self._name = name or default_name()
+        self._wait = wait
+        self._drain_timeout = drain_timeout
+        self._handlers: Dict[str, Handler] = {}
+        self._silent: Set[str] = set()
+        self._jobs: queue.SimpleQueue[Optional[_Job]] = queue.SimpleQueue()
+        self._threads = 0
+        self._done: Deque[Tuple[ThreadTaskContext, Report]] = deque()
+        self._collecting = False
+        self._events: Optional[asyncio.AbstractEventLoop] = None
+        self._loop: Optional[WorkLoop] = None
+        self._stop_asked = False
+        self._lock = threading.Lock()  # of _loop, _events and _stop_asked
+        self._background: Optional[threading.Thread] = None
+        self._failure: Optional[BaseException] = None
+        self._ready = threading.Event()
+
+    def task(self, kind: str, *, auto_heartbeat: bool = True) -> Callable[[H], H]:
+        """Registers a handler. Without `auto_heartbeat` a handler that does not call
+        `ctx.heartbeat()` within the lease loses its task to another delivery."""
+
+        def register(handler: H) -> H:
+            if kind in self._handlers:
+                raise ValueError(f"{kind} has a handler already")
+            self._handlers[kind] = handler
+            if not auto_heartbeat:
+                self._silent.add(kind)
+            return handler
+
+        return register
+
+    def run(self) -> None:
+        """Works until stop(), or SIGTERM or SIGINT where this is the main thread: then takes no
+        more tasks, finishes those that run within `drain_timeout`, and reports them."""
+        asyncio.run(self._main())
+
+    def start(self) -> None:
+        """Works in the background; returns when the server knows of it. Raises as run() does."""
+        self._ready.clear()
+        self._failure = None
+        self._background = threading.Thread(target=self._in_background, name="everstep-worker")
+        self._background.daemon = True
+        self._background.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self._background.join()
+            raise self._failure
+
+    def stop(self) -> None:
+        """Ends run(), from any thread; after start() returns when all that ran is reported."""
+        with self._lock:
+            self._stop_asked = True
+            if self._loop is not None and self._events is not None:
+                self._events.call_soon_threadsafe(self._loop.stop)
+        if self._background is not None and self._background is not threading.current_thread():
+            self._background.join()
+
+    def __enter__(self) -> Worker:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.stop()
+
+    # ---- the thread of the conversation
+
+    def _in_background(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> None:
+        spec = registration(self._name, list(self._handlers), self._queues, self._slots)
+        loop = WorkLoop(self._endpoint, spec, self._launch, self._wait, self._drain_timeout)
+        if self._silent:
+            loop.auto_beats = lambda: [
+                token for token, ctx in loop.book.held.items() if ctx.kind not in self._silent
+            ]
+        with self._lock:
+            self._events, self._loop = asyncio.get_running_loop(), loop
+            if self._stop_asked:
+                loop.stop()
+        announcer = asyncio.ensure_future(self._announce(loop))
+        forget_signals = _on_signals(loop.stop)
+        try:
+            await loop.run()
+        finally:
+            forget_signals()
+            announcer.cancel()
+            with self._lock:
+                self._loop = self._events = None
+                self._stop_asked = False
+            for _ in range(self._threads):
+                self._jobs.put(None)
+            self._threads = 0
+
+    async def _announce(self, loop: WorkLoop) -> None:
+        if await loop.wait_registered():
+            self._ready.set()
+
+    def _launch(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        assert self._loop is not None
+        book = self._loop.book
+        for task in tasks:
+            ctx = ThreadTaskContext(task, self._beat)
+            book.take(ctx)
+            self._jobs.put((ctx, self._handlers[ctx.kind], task.get("inputs") or {}))
+        while self._threads < len(book.held) + book.strays:
+            self._threads += 1
+            # Daemons: a handler that does not end does not keep the process.
+            threading.Thread(target=self._work, name="everstep-handler", daemon=True).start()
+
+    def _collect(self) -> None:
+        self._collecting = False
+        loop = self._loop
+        while self._done and loop is not None:
+            loop.book.finish(*self._done.popleft())
+        if loop is not None:
+            loop.wake()
+
+    def _take_beat(self, token: str) -> None:
+        if self._loop is not None:
+            self._loop.book.beat(token)
+            self._loop.wake()
+
+    # ---- the threads of the handlers
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            ctx, handler, inputs = job
+            try:
+                report = success(ctx.token, handler(ctx, inputs))
+            except BaseException as error:
+                report = failure_of(ctx, error)
+            self._done.append((ctx, report))
+            # One call into the event loop takes all that is done by then.
+            if not self._collecting:
+                self._collecting = True
+                self._call(self._collect)
+
+    def _beat(self, token: str) -> None:
+        self._call(self._take_beat, token)
+
+    def _call(self, function: Callable[..., None], *arguments: Any) -> None:
+        events = self._events
+        try:
+            if events is not None:
+                events.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            pass  # the event loop has ended: nobody waits for this any more
