@@ -30,6 +30,7 @@ class WorkBook:
         self.in_flight = 0  # polls with reports whose answer is not there
         self.strays = 0  # handlers that run on for leases that are lost
         self._batch_max = BATCH_MAX
+        self._repeated: Set[str] = set()  # tokens of reports that may have arrived before
 
     @property
     def is_empty(self) -> bool:
@@ -41,8 +42,8 @@ class WorkBook:
 
     def tasks_max(self) -> int:
         """How many tasks to ask for. The server lends no more than `slots` at once, so this need
-        not be exact: it knows of a slot that a report frees as soon as we do. What it does not know of
-        are handlers that run on for leases it has ended."""
+        not be exact: it knows of a slot that a report frees as soon as we do. What it does not
+        know of are handlers that run on for leases it has ended."""
         return self.slots if self.strays == 0 else self.slots - self.strays - len(self.held)
 
     def take(self, context: TaskContext) -> None:
@@ -85,8 +86,13 @@ class WorkBook:
     def answered(self, poll: Poll, refused: Sequence[Dict[str, Any]], stop: Sequence[str]) -> None:
         self._settle(poll)
         self._batch_max = BATCH_MAX
-        for report in refused:
-            log.warning("a report was refused: %s: %s", report["code"], report.get("detail", ""))
+        # Of reports that are sent again it is to be expected: they had arrived.
+        news = [report for report in refused if report["token"] not in self._repeated]
+        if news:
+            code, detail = news[0]["code"], news[0].get("detail", "")
+            log.warning("%d reports were refused, the first with %s: %s", len(news), code, detail)
+        if self._repeated:
+            self._repeated.difference_update([report["token"] for report in poll.reports])
         for token in stop:
             context = self.held.get(token)
             if context is not None:
@@ -96,6 +102,7 @@ class WorkBook:
         """The reports may have arrived. They are sent again: the token makes that harmless."""
         self._settle(poll)
         self.reports[:0] = poll.reports
+        self._repeated.update([report["token"] for report in poll.reports])
         self.beats.update(poll.heartbeats)
 
     def refused(self, poll: Poll, code: str, detail: str) -> None:
@@ -120,6 +127,7 @@ class WorkBook:
         self.held.clear()
         self.reports.clear()
         self.beats.clear()
+        self._repeated.clear()
 
     def drop(self, poll: Poll) -> None:
         self._settle(poll)

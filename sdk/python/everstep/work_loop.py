@@ -2,16 +2,18 @@
 
 Two connections carry it:
 
-- the *listener* always has a poll under way that waits for tasks, for up to `wait` seconds. It also
-  takes along what there is to report at that moment, so that handlers that are quick are asked for,
-  done and reported with one round trip, whatever the size of the batch.
-- the *reporter* is for what becomes ready while the listener waits: it sends reports and heartbeats
-  at once, in a poll that does not wait. That poll asks for tasks as well, since the next step of
-  the same run usually is there by the time its report is durable. While it is under way further reports
-  gather, so that the busier the worker is, the more each round trip carries.
+- the *listener* always has a poll under way that waits for tasks, for up to `wait` seconds. With
+  all slots taken it still brings at once what is to be stopped.
+- the *reporter* sends reports and heartbeats as soon as there are any, in a poll that does not
+  wait. That poll asks for tasks as well, since the next step of the same run usually is there by
+  the time its report is durable: a chain of quick steps costs one round trip each, and a batch of chains one
+  for the whole batch. While it is under way further reports gather, so that the busier the worker
+  is, the more each round trip carries. What is ready when the reporter is busy and the listener
+  goes out goes with the listener.
 
-So no report waits for anything but the one before it, and under load there is far less than one
-round trip for a task. A third connection would not help.
+So no report waits for anything but the one before it, the worker has tasks to do while the server
+writes what was reported, and under load there is far less than one round trip for a task. A third
+connection would only make the batches smaller.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ _BACKOFF_MAX = 3.0
 
 class WorkLoop:
     """Registers, polls, reports and drains until it is stopped. `launch` is called with the tasks
-    of an answer; it begins them and calls `book.finish`, and `wake` if that was later. One event loop
-    owns all of it."""
+    of an answer; it begins them and calls `book.finish`, and `wake` if that was later. One event
+    loop owns all of it."""
 
     def __init__(
         self,
@@ -65,7 +67,6 @@ class WorkLoop:
         self._registered = asyncio.Event()
         self._wake = asyncio.Event()  # for the reporter: there is something to send
         self._stopping = asyncio.Event()
-        self._sending_soon = 0  # connections that are about to take what there is to report
         self._fatal: Optional[BaseException] = None
 
     async def run(self) -> None:
@@ -103,9 +104,8 @@ class WorkLoop:
         return self._fatal is None
 
     def wake(self) -> None:
-        """Something is to be sent. If a connection is about to send anyway, it takes it along."""
-        if self._sending_soon == 0:
-            self._wake.set()
+        """There is something to send."""
+        self._wake.set()
 
     # ---- the two connections
 
@@ -119,6 +119,9 @@ class WorkLoop:
                 await asyncio.sleep(0.05)
                 continue
             failures = await self._round(self._listener, wanted, self._wait, failures)
+            # What is done by now is the reporter's, if it is free.
+            self._wake.set()
+            await asyncio.sleep(0)
         self._wake.set()  # what there is left to send is for the reporter
 
     async def _report(self) -> None:
@@ -160,13 +163,9 @@ class WorkLoop:
             self._lease = reply["leaseMs"] / 1000.0
         tasks = reply.get("tasks")
         if tasks and worker_id == self._worker_id:
-            self._sending_soon += 1
-            try:
-                self._launch(tasks)
-                # Handlers that have nothing to wait for are done when this returns.
-                await asyncio.sleep(0)
-            finally:
-                self._sending_soon -= 1
+            self._launch(tasks)
+            # One turn of the event loop: handlers that have nothing to wait for are done then.
+            await asyncio.sleep(0)
         return 0
 
     async def _failed(self, error: EverstepError, poll: Poll, worker_id: str, failures: int) -> int:
@@ -219,11 +218,16 @@ class WorkLoop:
     async def _drain(self, listener: asyncio.Future[None]) -> None:
         """No more tasks; the server answers the poll that waits."""
         try:
-            if self._worker_id is not None:
+            # A poll whose reports were being written begins to wait after the first of these.
+            for patience in (0.05, 0.2, 1.0):
+                if self._worker_id is None:
+                    break
                 await self._ask("POST", f"/v1/workers/{self._worker_id}/drain", b"{}")
+                await asyncio.wait([listener], timeout=patience)
+                if listener.done():
+                    break
         except EverstepError as error:
             log.info("draining without the server: %s", error)
-        await asyncio.wait([listener], timeout=1.0)
         if not listener.done():
             # Its answer is lost; tasks in it are for others when we have gone.
             self._listener.close()

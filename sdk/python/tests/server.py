@@ -1,4 +1,4 @@
-"""The real server, started by a test on a folder of its own. EVERSTEP is the path of the program."""
+"""The real server, started by a test on a folder of its own. EVERSTEP is the program's path."""
 
 from __future__ import annotations
 

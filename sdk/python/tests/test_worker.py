@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -173,6 +174,37 @@ print("left", flush=True)
         with self.assertRaises(everstep.EverstepError) as caught:
             worker.start()
         self.assertEqual(caught.exception.code, "INVALID_ARGUMENT")
+
+
+class ReadmeTest(ServerTest):
+    def script(self, block: int) -> subprocess.Popen[str]:
+        with open(os.path.join(SDK, "README.md"), encoding="utf-8") as file:
+            code = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)[block]
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            cwd=SDK,
+            env={**os.environ, "EVERSTEP_URL": self.server.url},
+            text=True,
+        )
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for_workers(self, count: int) -> None:
+        with everstep.Client(self.server.url) as client:
+            while len(client.workers()) != count:
+                threading.Event().wait(0.02)
+
+    def test_the_examples_of_the_readme_run(self) -> None:
+        workers = [self.script(0), self.script(2)]
+        said, _ = self.script(1).communicate(timeout=30)
+        self.assertIn("'charged': 25", said)
+        self.wait_for_workers(2)
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+            self.assertEqual(worker.wait(20), 0)
+        self.wait_for_workers(0)
 
 
 class AsyncWorkerTest(ServerTest):
