@@ -45,7 +45,12 @@ class Connection:
         whole = False
         try:
             status, answer_headers = await self._begin(method, path, headers, body)
-            content = b"".join([piece async for piece in self._body(status, answer_headers)])
+            if "content-length" in answer_headers and "connection" not in answer_headers:
+                # As nearly all are: whole, and on a connection that stays.
+                size = int(answer_headers["content-length"])
+                content = await self._open_reader().readexactly(size) if size else b""
+            else:
+                content = b"".join([piece async for piece in self._body(status, answer_headers)])
             whole = True
             return Answer(status, answer_headers, content)
         except _BROKEN as error:

@@ -6,10 +6,10 @@ Two connections carry it:
   all slots taken it still brings at once what is to be stopped.
 - the *reporter* sends reports and heartbeats as soon as there are any, in a poll that does not
   wait. That poll asks for tasks as well, since the next step of the same run usually is there by
-  the time its report is durable: a chain of quick steps costs one round trip each, and a batch of chains one
-  for the whole batch. While it is under way further reports gather, so that the busier the worker
-  is, the more each round trip carries. What is ready when the reporter is busy and the listener
-  goes out goes with the listener.
+  the time its report is durable: a chain of quick steps costs one round trip each, and a batch of
+  chains one for the whole batch. While it is under way further reports gather, so that the busier
+  the worker is, the more each round trip carries. What is ready when the reporter is busy and the
+  listener goes out goes with the listener.
 
 So no report waits for anything but the one before it, the worker has tasks to do while the server
 writes what was reported, and under load there is far less than one round trip for a task. A third

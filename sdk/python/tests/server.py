@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -23,13 +24,15 @@ def program() -> str:
 
 
 class Server:
-    def __init__(self) -> None:
+    def __init__(self, *options: str, tls: Optional[ssl.SSLContext] = None) -> None:
+        self._options = options or ("--dev",)
+        self._tls = tls
         self._program = program()
         self._folder = tempfile.mkdtemp(prefix="everstep-sdk-")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self._port}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._port}"
         self._process: Optional[subprocess.Popen[bytes]] = None
 
     def start(self) -> None:
@@ -37,8 +40,8 @@ class Server:
         environment = {**os.environ, "EVERSTEP_DATA": os.path.join(self._folder, "data")}
         address = f"127.0.0.1:{self._port}"
         self._process = subprocess.Popen(
-            [self._program, "serve", "--dev", "--data", environment["EVERSTEP_DATA"]]
-            + ["--listen", address],
+            [self._program, "serve", "--data", environment["EVERSTEP_DATA"], "--listen", address]
+            + list(self._options),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -80,7 +83,9 @@ class Server:
             if self._process.poll() is not None:
                 raise RuntimeError("the server does not start:\n" + self.log())
             try:
-                with urllib.request.urlopen(self.url + "/readyz", timeout=5) as answer:
+                with urllib.request.urlopen(
+                    self.url + "/readyz", timeout=5, context=self._tls
+                ) as answer:
                     if answer.status == 200:
                         return
             except (urllib.error.URLError, OSError):
