@@ -76,6 +76,11 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
 }
 
 LocalEngine::~LocalEngine() {
+  Stop();
+  tools_.reset();
+}
+
+void LocalEngine::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -85,9 +90,9 @@ LocalEngine::~LocalEngine() {
   if (clock_thread_.joinable()) clock_thread_.join();
   for (auto& lane : lanes_) lane->Stop();
   for (std::thread& thread : lane_threads_) thread.join();
+  lane_threads_.clear();
   for (auto& lane : lanes_) lane->Close();
   tools_->Flush();
-  tools_.reset();
 }
 
 Lane& LocalEngine::LaneOf(const RunId& run_id) {

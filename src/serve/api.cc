@@ -138,7 +138,10 @@ Api::Api(Parts parts, ApiOptions options)
   for (const Route& route : Routes()) operations_.push_back(FindOperation(route.operation));
 }
 
-Api::~Api() = default;
+Api::~Api() {
+  // Those who wait are answered by the pool, which works off what it has before it ends.
+  end_waiters_.Close();
+}
 
 std::size_t Api::BodyBytesMax(const ServerRequest& head) {
   const RouteMatch match = router_.Match(head.method, head.path);

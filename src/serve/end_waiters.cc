@@ -9,18 +9,25 @@ namespace everstep {
 
 EndWaiters::EndWaiters() : thread_([this] { Loop(); }) {}
 
-EndWaiters::~EndWaiters() {
+void EndWaiters::Close() {
+  std::multimap<Time, Waiter> left;
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
+    left.swap(by_time_);
+    by_run_.clear();
   }
   changed_.notify_all();
-  thread_.join();
-  for (auto& [time, waiter] : by_time_) waiter.done();
+  if (thread_.joinable()) thread_.join();
+  for (auto& [time, waiter] : left) waiter.done();
 }
 
 void EndWaiters::Add(const std::string& run_id, std::chrono::milliseconds wait, Done done) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (stop_) {
+    lock.unlock();
+    return done();
+  }
   const auto place = by_time_.emplace(SteadyNow() + wait, Waiter{run_id, std::move(done)});
   by_run_.emplace(run_id, place);
   if (place == by_time_.begin()) changed_.notify_one();

@@ -16,8 +16,9 @@ class EndWaiters {
   using Done = std::function<void()>;  // called once, on any thread; must not block
 
   EndWaiters();
-  // Calls everybody who still waits.
-  ~EndWaiters();
+  ~EndWaiters() { Close(); }
+  // Calls everybody who still waits, and from now on at once.
+  void Close();
 
   // `done` is called when the run ends or `wait` is over. Look at the run after Add: one that ended
   // before tells nobody.

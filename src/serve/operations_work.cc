@@ -133,6 +133,10 @@ void RegisterWorker(Api& api, CallPtr call) {
 void PollWork(Api& api, CallPtr call) {
   auto body = call->Read<PollBody>();
   if (!body) return;
+  // Who has nothing to say need not ask again and again while the server stops.
+  if (api.draining() && body->reports.empty() && body->heartbeats.empty()) {
+    return call->Fail(HttpCode::kNotReady, "the server is stopping");
+  }
   PollRequest request;
   request.tenant_id = call->tenant();
   request.worker_id = call->Parameter("workerId");

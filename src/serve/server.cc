@@ -98,19 +98,24 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   return std::unique_ptr<Server>(std::move(server));
 }
 
+// Workers may still report while steps finish; then the sockets close.
 bool RunningServer::Drain(std::chrono::milliseconds wait) {
+  constexpr std::chrono::milliseconds kToAnswer{1'000};
   api_->SetDraining();
   engine_.work->StopLending();
-  const auto begun = SteadyNow();
-  const bool answered = http_->Drain(wait);
-  const auto used = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyNow() - begun);
-  return engine_.engine->Drain(std::max(wait - used, std::chrono::milliseconds(0))) && answered;
+  const bool finished = engine_.engine->Drain(wait);
+  return http_->Drain(kToAnswer) && finished;
 }
 
 RunningServer::~RunningServer() {
-  // Sockets first: nobody asks any more. Then the engine, whose callbacks the API hears.
+  // Nobody asks any more; then everybody who waits for the engine is answered, while there is an
+  // API to answer through; then the API, which reads the engine's log.
   http_.reset();
   slot_.api.store(nullptr);
+  if (engine_.engine) {
+    engine_.engine->Stop();
+    engine_.work->StopLending();
+  }
   if (audit_) Note("server.stop");
   api_.reset();
   engine_.engine.reset();

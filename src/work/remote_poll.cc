@@ -65,7 +65,9 @@ void RemoteWork::State::Beat(RemotePoll& poll, const std::vector<std::string>& t
 }
 
 void RemoteWork::State::Settle(const std::shared_ptr<RemotePoll>& poll, Outcalls& out) {
-  const bool reports_only = poll->tasks_max == 0 || poll->worker->removed;
+  // Who gets no more tasks has nothing to wait for.
+  const bool reports_only =
+      poll->tasks_max == 0 || poll->worker->removed || poll->worker->draining || !lends;
   if (!reports_only && Give(poll, out)) return;
   if (reports_only || poll->until <= Now() || !poll->worker->stop.empty() ||
       !poll->given.stop.empty()) {

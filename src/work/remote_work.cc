@@ -43,15 +43,8 @@ RemoteWork::~RemoteWork() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->stop = true;
-    state_->lends = false;
     for (const auto& [id, task] : state_->tasks) out.cancelled.push_back({id, task->reports});
-    for (const auto& [id, worker] : state_->workers) {
-      while (!worker->polls.empty()) {
-        const std::shared_ptr<RemotePoll> poll = worker->polls.front();
-        state_->Unpark(*poll);
-        state_->Answer(poll, out);
-      }
-    }
+    state_->StopLending(out);
     for (const auto& poll : state_->durable) state_->Answer(poll, out);
   }
   state_->timer_wake.notify_all();
@@ -168,11 +161,7 @@ Status RemoteWork::Drain(std::string_view tenant_id, std::string_view worker_id)
     if (worker == nullptr) return NoWorker(worker_id);
     worker->draining = true;
     state_->Seen(*worker);
-    while (!worker->polls.empty()) {
-      const std::shared_ptr<RemotePoll> poll = worker->polls.front();
-      state_->Unpark(*poll);
-      state_->Answer(poll, out);
-    }
+    state_->AnswerPolls(*worker, out);
   }
   state_->Make(std::move(out));
   return Ok();
@@ -251,8 +240,25 @@ std::uint64_t RemoteWork::leases_lost() const {
 }
 
 void RemoteWork::StopLending() {
-  const std::lock_guard lock(state_->mutex);
-  state_->lends = false;
+  State::Outcalls out;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->StopLending(out);
+  }
+  state_->Make(std::move(out));
+}
+
+void RemoteWork::State::StopLending(Outcalls& out) {
+  lends = false;
+  for (const auto& [id, worker] : workers) AnswerPolls(*worker, out);
+}
+
+void RemoteWork::State::AnswerPolls(RemoteWorker& worker, Outcalls& out) {
+  while (!worker.polls.empty()) {
+    const std::shared_ptr<RemotePoll> poll = worker.polls.front();
+    Unpark(*poll);
+    Answer(poll, out);
+  }
 }
 
 Timestamp RemoteWork::Tick() {

@@ -129,7 +129,7 @@ class RemoteWork final : public ToolBox {
   Status SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
   std::uint64_t leases_lost() const;
   std::chrono::milliseconds lease() const;
-  // No poll gets a task any more; before a shutdown.
+  // No poll gets a task any more, and none waits; reports are still taken. Before a shutdown.
   void StopLending();
 
   // Without threads: ends leases, polls and workers whose time is over. Answers when to come again;

@@ -64,6 +64,8 @@ struct RemoteWork::State {
   void Seen(RemoteWorker& worker);
   void Forget(const std::shared_ptr<RemoteWorker>& worker, Outcalls& out);
   Status CheckSpec(const WorkerSpec& spec) const;
+  void StopLending(Outcalls& out);
+  void AnswerPolls(RemoteWorker& worker, Outcalls& out);  // with what they have
 
   // ---- under the lock: remote_lease.cc
   LentTask Lend(RemoteTask& task, RemoteWorker& worker);

@@ -23,9 +23,8 @@ WorkerThreads::~WorkerThreads() {
 
 void WorkerThreads::Run(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
-  EVERSTEP_ASSERT(!closing_);
   queue_.push_back(std::move(work));
-  if (idle_ < queue_.size() && threads_.size() < threads_max_) {
+  if (!closing_ && idle_ < queue_.size() && threads_.size() < threads_max_) {
     threads_.emplace_back([this] { Loop(); });
   }
   changed_.notify_one();

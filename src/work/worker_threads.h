@@ -21,6 +21,7 @@ class WorkerThreads {
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
+  // While it is being destroyed: only from inside its own work.
   void Run(std::function<void()> work);
 
  private:
