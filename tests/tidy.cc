@@ -223,7 +223,9 @@ std::vector<Finding> FindRepeatedTypes(const std::vector<SourceFile>& files) {
         if (rest.starts_with(word)) rest.remove_prefix(word.size());
       }
       if (rest.size() == line.size() || line.ends_with(';')) continue;
-      const std::string name(rest.substr(0, rest.find_first_of(" :{<")));
+      const std::size_t end = std::min(rest.find_first_of(" :{<"), rest.size());
+      if (rest.substr(end).starts_with("::")) continue;
+      const std::string name(rest.substr(0, end));
       const auto [place, is_new] = known.emplace(name, file.path);
       if (!is_new && place->second != file.path) {
         findings.push_back({file.path, 0, "a type " + name + " is in " + place->second + " too"});

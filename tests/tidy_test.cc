@@ -45,10 +45,12 @@ TEST(TidyTest, EveryTypeHasANameOfItsOwn) {
 }
 
 TEST(TidyTest, TypesOfTheSameNameAreFound) {
-  EXPECT_EQ(FindRepeatedTypes({{"src/a/x.h", "struct Row {\n  struct Cell {};\n};\n"},
-                               {"src/b/y.h", "class Row;\nclass Cell : public Thing {\n};\n"}})
-                .size(),
-            0U);
+  EXPECT_EQ(
+      FindRepeatedTypes(
+          {{"src/a/x.h", "struct Row {\n  struct Cell {};\n};\n"},
+           {"src/b/y.h", "class Row;\nstruct Row::Cell {\n};\nclass Cell : public Thing {\n};\n"}})
+          .size(),
+      0U);
   EXPECT_EQ(ToString(FindRepeatedTypes(
                 {{"src/a/x.h", "struct Row {\n};\n"}, {"src/b/y.h", "class Row final {\n};\n"}})),
             ToString({{"src/b/y.h", 0, "a type Row is in src/a/x.h too"}}));

@@ -95,6 +95,7 @@ struct StartRequest {
   std::string trigger_source = "manual";  // manual, schedule, webhook, api
   std::optional<std::int32_t> priority;   // empty: the plan's
   std::optional<SystemTime> start_at;     // not before
+  std::string traceparent;  // W3C Trace Context; recorded, and passed on to tools and workers
 };
 
 struct StartedRun {

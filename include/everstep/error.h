@@ -57,6 +57,7 @@ enum class ErrorCode : std::uint8_t {
   kStepNotTerminal,
   kArtifactNotFound,
   kSecretUnavailable,
+  kRunOwnedByEngine,
   kWorkerNotFound,
   kPlanNotFound,
   kPlanVersionTaken,

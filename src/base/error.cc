@@ -59,6 +59,7 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kStepNotTerminal, "STEP_NOT_TERMINAL"},
     {kArtifactNotFound, "ARTIFACT_NOT_FOUND"},
     {kSecretUnavailable, "SECRET_UNAVAILABLE"},
+    {kRunOwnedByEngine, "RUN_OWNED_BY_ENGINE"},
     {kWorkerNotFound, "WORKER_NOT_FOUND"},
     {kPlanNotFound, "PLAN_NOT_FOUND"},
     {kPlanVersionTaken, "PLAN_VERSION_TAKEN"},

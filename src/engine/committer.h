@@ -15,8 +15,8 @@
 namespace everstep {
 
 // One decision on its way to the store. Made by the authority, owned together with the committer.
-// There is one for every decision: what is seldom there is behind a pointer, so that it stays within
-// what the allocator keeps at hand (1,032 bytes with glibc; 2 µs of CPU per step beyond).
+// There is one for every decision: what is seldom there is behind a pointer, so that it stays
+// within what the allocator keeps at hand (1,032 bytes with glibc; 2 µs of CPU per step beyond).
 class CommitUnit {
  public:
   RunChange change;

@@ -150,6 +150,12 @@ Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
   const Status scope =
       state.status == RunStatus::kAbsent ? AdoptScope(write, defaults) : CheckScope(write);
   if (!scope) return refuse(scope.error());
+  if (write.foreign && state.status != RunStatus::kAbsent && state.engine_run_ref == kOwnEngine) {
+    return refuse({ErrorCode::kRunOwnedByEngine,
+                   "run " + run_.run_id().value() +
+                       " is decided by the engine; give it orders by signals and hooks",
+                   {}});
+  }
 
   static const EntityState kNone;
   EntityState* entity = nullptr;

@@ -147,6 +147,9 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
     std::vector<std::optional<Error>> unusable;
     for (const std::string_view event : events.first(std::min(events.size(), kOrdersPerSubmit))) {
       auto order = ParseEvent(dialect, event);
+      if (order) {
+        for (EventWrite& write : order->events) write.foreign = true;
+      }
       if (order && defaults.tenant_only) {
         const Status ours = KeepToTenant(defaults.tenant_id, *order);
         if (!ours) order = ours.error();

@@ -71,6 +71,20 @@ TEST_F(EmbeddedLogTest, BadEventsOfABatchAreAnsweredAndTheOthersAppended) {
   EXPECT_EQ(answers[3]->run_seq, 2U);
 }
 
+TEST_F(EmbeddedLogTest, NobodyElseWritesTheLogOfARunThatTheEngineDecidesFor) {
+  EventWrite queued;
+  queued.type = EventType::kRunQueued;
+  queued.run_id = RunId("own");
+  queued.facts.engine_run_ref = kOwnEngine;
+  const AppendOrder order{RunId("own"), {queued}};
+  const RunScope scope{"default", "p", "dev", "plan", "1"};
+  ASSERT_TRUE(log_.authority().Await(log_.authority().Submit(std::span(&order, 1), scope))[0]);
+  const auto refused = log_.Append(Dialect::kContract, Contract("own", "RunStarted"), {});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kRunOwnedByEngine);
+  EXPECT_EQ(log_.Snapshot("own", {})->status, "PENDING");
+}
+
 TEST_F(EmbeddedLogTest, OneWhoMayWriteForATenantDoesNotLearnOfOthers) {
   SmallRun("theirs");
   AppendDefaults acme;

@@ -31,6 +31,9 @@ struct RunScope {
   bool operator==(const RunScope&) const = default;
 };
 
+// The engine_run_ref of runs that this engine decides for. Nobody else adds to their logs.
+inline constexpr std::string_view kOwnEngine = "everstep";
+
 // What the machine needs to know of an event's content. Read once, at the edge, from whatever shape
 // the writer's dialect gives it; stored beside the content, so that replay parses no JSON.
 struct EventFacts {
@@ -43,7 +46,7 @@ struct EventFacts {
   std::string token{};           // HookCreated, HookConflict
   std::string error_code{};      // StepFailed, RunFailed
   std::string error_message{};   // StepFailed, RunFailed
-  std::string engine_run_ref{};  // RunStarted
+  std::string engine_run_ref{};  // RunStarted, RunQueued
   std::string artifacts{};       // StepCompleted, RunCompleted: JSON array of ArtifactRef, or empty
 
   bool operator==(const EventFacts&) const = default;
@@ -93,6 +96,7 @@ struct EventWrite {
   std::string attributes;
   std::optional<Sha256Digest> key;        // as the writer computed it; checked, never trusted
   std::optional<KeyVersion> key_version;  // asked for on a new run
+  bool foreign = false;  // comes from outside: not for runs that the engine decides for
   bool revisit = false;  // a step that has ended may run again, as a further attempt
   bool starts_run =
       false;  // on a run that does not exist: RunStarted is recorded before this event

@@ -89,10 +89,13 @@ void EvolveRun(RunState& run, const Event& event) {
   if (run.status == RunStatus::kAbsent) run.created_at = event.persisted_at;
   run.status = MoveOf(event.type).to;
   switch (event.type) {
+    case EventType::kRunQueued:
+      run.engine_run_ref = event.facts.engine_run_ref;
+      break;
     case EventType::kRunStarted:
       run.started_at =
           event.facts.started_at != Timestamp{} ? event.facts.started_at : event.emitted_at;
-      run.engine_run_ref = event.facts.engine_run_ref;
+      if (!event.facts.engine_run_ref.empty()) run.engine_run_ref = event.facts.engine_run_ref;
       run.engine_attempt = event.engine_attempt;
       break;
     case EventType::kRunPaused:

@@ -62,8 +62,8 @@ class LocalEngine final : public Engine, private LaneHost {
   void Post(RunId run_id, LaneOrder order);
   void Submit(Prepared start) { Post(start.run_id, {start.run_id, std::move(start.order)}); }
 
-  // What the destructor begins with: nothing is decided any more, and whoever waits for an answer has
-  // it. The log can still be read.
+  // What the destructor begins with: nothing is decided any more, and whoever waits for an answer
+  // has it. The log can still be read.
   void Stop();
 
   // Without threads: everything that can be done now. Answers when to come again; unset: an order

@@ -30,12 +30,12 @@ Status CheckNames(const StartRequest& request) {
     error.faults.push_back({pointer, "must be letters, digits and . _ : - (1 to 128)"});
   };
   if (!request.run_id.empty()) check("/runId", request.run_id);
-  if (!request.request_id.empty()) check("/runRequestId", request.request_id);
+  if (!request.request_id.empty()) check("/requestId", request.request_id);
   check("/tenantId", request.tenant_id);
   check("/projectId", request.project_id);
   check("/environmentId", request.environment_id);
   if (!request.run_id.empty() && !request.request_id.empty()) {
-    error.faults.push_back({"/runId", "is told from runRequestId; give one of the two"});
+    error.faults.push_back({"/runId", "is told from requestId; give one of the two"});
   }
   if (error.faults.empty()) return Ok();
   return error;
@@ -136,6 +136,7 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   origin.request_id = request.request_id;
   origin.triggered_by = request.triggered_by;
   origin.trigger_source = request.trigger_source;
+  origin.traceparent = request.traceparent;
   origin.priority = request.priority.value_or((*plan)->priority);
   if (request.start_at) origin.start_at = *request.start_at;
   if (!(*plan)->concurrency_key.empty()) {

@@ -26,6 +26,7 @@ struct RunOrigin {
   std::string request_id;
   std::string triggered_by;
   std::string trigger_source;
+  std::string traceparent;
   std::int32_t priority = 0;
   std::string concurrency_key;
   std::uint64_t queue_position = 0;

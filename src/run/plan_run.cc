@@ -37,6 +37,7 @@ std::string QueuedPayload(const Plan& plan, const RunOrigin& origin) {
   WriteText(json, "planUri", origin.uri);
   WriteText(json, "triggeredBy", origin.triggered_by);
   WriteText(json, "triggerSource", origin.trigger_source);
+  WriteText(json, "traceparent", origin.traceparent);
   WriteText(json, "concurrencyKey", origin.concurrency_key);
   if (origin.priority != 0) {
     json.Key("priority");
@@ -132,6 +133,7 @@ void PlanRun::Queue(Turn& turn, const RunOrigin& origin) {
   scope_ = origin.scope;
   Event event = NewEvent(turn, EventType::kRunQueued, {});
   event.payload = QueuedPayload(*progress_.plan, origin);
+  event.facts.engine_run_ref = kOwnEngine;
   Emit(turn, std::move(event));
   progress_.origin = origin;
   if (origin.start_at != Timestamp{}) EmitWait(turn, "start", origin.start_at);

@@ -37,6 +37,7 @@ struct Task {
   std::vector<SecretRef> secrets;
   std::string secret_prefix;    // made for this attempt, so that no data can imitate a secret
   std::string idempotency_key;  // the same for every delivery of the logical attempt
+  std::string traceparent;      // of who started the run; may be empty
   std::vector<std::string> artifacts;             // patterns of files to keep
   std::optional<Milliseconds> timeout;            // the engine also enforces it
   std::optional<Milliseconds> heartbeat_timeout;  // likewise

@@ -53,7 +53,7 @@ std::string CursorOf(const RegisteredPlan& plan) { return plan.plan_id + "|" + p
 
 std::string AfterOf(const std::string& cursor) {
   const std::size_t bar = cursor.rfind('|');
-  if (bar == std::string::npos) return cursor;
+  if (bar == std::string::npos) return {};
   return PlanRegistry::NameOf(cursor.substr(0, bar), cursor.substr(bar + 1));
 }
 
@@ -61,6 +61,9 @@ void AnswerPlans(Api& api, ApiCall& call, const std::string& plan_id) {
   QueryReader query(call.request().query);
   const std::string cursor = query.Text("cursor").value_or("");
   const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(100));
+  if (!cursor.empty() && AfterOf(cursor).empty()) {
+    query.Refuse("cursor", "is not the cursor of a page before");
+  }
   if (const Status read = query.Finish(); !read) return call.Fail(read.error());
   auto plans = api.plans().List(call.tenant(), plan_id, AfterOf(cursor), limit);
   if (!plans) return call.Fail(plans.error());

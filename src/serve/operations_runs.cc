@@ -99,7 +99,9 @@ void StartRun(Api& api, CallPtr call) {
   StartRequest& start = body->start;
   start.tenant_id = call->tenant();
   start.triggered_by = api.ActorOf(*call).id;
-  if (start.trigger_source == StartRequest().trigger_source) start.trigger_source = "api";
+  // A trace that nobody asked for is not worth a place in the log.
+  if (!call->request().Header("traceparent").empty())
+    start.traceparent = Traceparent(call->trace());
   // The key of the request makes the run's id, so that also a repetition after a restart, whose
   // answer is forgotten, starts nothing twice.
   if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->IdOfKey();

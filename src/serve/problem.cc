@@ -67,6 +67,7 @@ constexpr std::array<ErrorRow, kErrorCodeCount> kErrors = {{
     {kStepNotTerminal, 409, "The step has not ended"},
     {kArtifactNotFound, 404, "There is no such artifact"},
     {kSecretUnavailable, 422, "A secret cannot be resolved"},
+    {kRunOwnedByEngine, 409, "The engine writes the log of this run"},
     {kWorkerNotFound, 404, "There is no such worker"},
     {kPlanNotFound, 404, "There is no such plan"},
     {kPlanVersionTaken, 409, "The version of the plan is another document"},

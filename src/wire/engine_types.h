@@ -24,6 +24,8 @@ void Describe(F& f, PlanRef& ref) {
 
 // POST /v1/runs: a document, a reference, or the name of a registered plan.
 struct StartBody {
+  StartBody() { start.trigger_source = "api"; }
+
   StartRequest start;
   std::string plan_id;
   std::string plan_version;

@@ -90,6 +90,7 @@ struct TaskBody {
   std::string idempotency_key;
   std::string inputs;  // JSON object, secrets in place
   std::chrono::milliseconds timeout{0};
+  std::string traceparent;
   std::string project_id;
   std::string environment_id;
 };
@@ -105,6 +106,7 @@ void Describe(F& f, TaskBody& task) {
   f("idempotencyKey", task.idempotency_key);
   f.Json("inputs", task.inputs);
   f("timeoutMs", task.timeout);
+  f("traceparent", task.traceparent);
   f("projectId", task.project_id);
   f("environmentId", task.environment_id);
 }

@@ -88,6 +88,9 @@ HttpRequest ReadHttpRequest(Inputs& inputs, const Task& task) {
   if (!safe && !task.idempotency_key.empty() && !HasHeader(request, "idempotency-key")) {
     request.headers.emplace_back("Idempotency-Key", task.idempotency_key);
   }
+  if (!task.traceparent.empty() && !HasHeader(request, "traceparent")) {
+    request.headers.emplace_back("traceparent", task.traceparent);
+  }
   if (!HasHeader(request, "user-agent")) request.headers.emplace_back("User-Agent", "everstep");
   request.timeout = inputs.Duration("timeout").value_or(task.timeout.value_or(kTimeoutDefault));
   if (task.timeout) request.timeout = std::min(request.timeout, *task.timeout);

@@ -232,7 +232,9 @@ TEST_F(RemoteLeaseTest, BeforeAShutdownNothingIsLent) {
   const std::string worker = RegisterFor("train");
   work_->StopLending();
   Start("a");
-  EXPECT_TRUE(Poll(worker)->waits());
+  const auto poll = Poll(worker);
+  ASSERT_TRUE(poll->given && *poll->given) << "there is nothing to wait for";
+  EXPECT_TRUE((*poll->given)->tasks.empty());
   EXPECT_EQ(work_->waiting(), 1U);
 }
 
