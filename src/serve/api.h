@@ -76,8 +76,11 @@ class Api final : public HttpHandler, private CallObserver {
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
   // What /metrics tells of the sockets; set before the first request.
   void SetHttpMetrics(std::function<HttpServerMetrics()> read) { http_metrics_ = std::move(read); }
-  // Shutting down: not ready any more.
-  void SetDraining() { draining_.store(true); }
+  // Shutting down: not ready any more, and nobody waits for the end of a run.
+  void SetDraining() {
+    draining_.store(true);
+    end_waiters_.Close();
+  }
 
   // ---- for operations
   LocalEngine& engine() { return parts_.engine; }
