@@ -131,6 +131,11 @@ SocketClient::Answer SocketClient::ReadAnswer(bool head_only) {
   return answer;
 }
 
+std::string SocketClient::ReadSome() {
+  if (buffer_.empty()) Fill();
+  return std::exchange(buffer_, {});
+}
+
 std::string SocketClient::ReadToEnd() {
   while (Fill()) {
   }

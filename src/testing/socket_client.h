@@ -35,6 +35,8 @@ class SocketClient {
   Answer ReadAnswer(bool head_only = false);
   // One line, without its end; empty: an empty line, or nothing comes any more.
   std::string ReadLine();
+  // What has come, at least one byte; empty: nothing comes any more.
+  std::string ReadSome();
   // All that comes until the other side closes.
   std::string ReadToEnd();
   // True: the other side has closed and nothing is left to read.
