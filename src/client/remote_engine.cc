@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/uuid.h"
 #include "client/api_client.h"
@@ -10,6 +13,8 @@
 
 namespace everstep {
 namespace {
+
+constexpr std::chrono::milliseconds kWaitAtOnce{50'000};  // a server takes 60 s
 
 std::string RunPath(std::string_view run_id) { return "/v1/runs/" + UrlEncoded(run_id); }
 
@@ -65,13 +70,22 @@ class RemoteEngine final : public Engine {
   }
 
   Result<bool> WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) override {
-    ApiClient::Call call{.path = RunPath(run_id) + "?wait=" + std::to_string(wait.count()) + "ms"};
-    call.extra_wait = wait;
-    const auto body = api_.Send(call);
-    if (!body) return body.error();
-    const auto view = FromWire<RunView>(*body, UnknownMembers::kIgnore);
-    if (!view) return view.error();
-    return HasEnded(view->status);
+    const auto until = SteadyNow() + wait;
+    while (true) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - SteadyNow());
+      const auto part = std::clamp(left, std::chrono::milliseconds(0), kWaitAtOnce);
+      ApiClient::Call call{.path =
+                               RunPath(run_id) + "?wait=" + std::to_string(part.count()) + "ms"};
+      call.extra_wait = part;
+      const auto asked = SteadyNow();
+      const auto body = api_.Send(call);
+      if (!body) return body.error();
+      const auto view = FromWire<RunView>(*body, UnknownMembers::kIgnore);
+      if (!view) return view.error();
+      if (HasEnded(view->status)) return true;
+      // One that stops answers before the time.
+      if (left <= kWaitAtOnce || SteadyNow() < asked + part) return false;
+    }
   }
 
   EngineMetrics Metrics() override { return {}; }  // GET /metrics has them

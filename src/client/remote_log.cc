@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/timestamp.h"
+#include "flow/value.h"
 #include "wire/api_types.h"
 #include "wire/engine_types.h"
 
@@ -58,6 +59,25 @@ class PolledSubscription final : public Subscription {
   bool closed_ = false;
 };
 
+// What a server takes at once; a larger event is sent alone.
+constexpr std::size_t kBatchEvents = 10'000;
+constexpr std::size_t kBatchBytes = 16 << 20;
+
+std::vector<Result<Appended>> AppendBatch(ApiClient& api, const std::string& path, std::string body,
+                                          std::size_t count) {
+  std::vector<Result<Appended>> answers;
+  auto all = api.Post<AppendAnswers>({.path = path, .body = std::move(body)});
+  if (all && all->results.size() == count) {
+    for (AppendAnswer& answer : all->results) answers.push_back(std::move(answer).ToResult());
+    return answers;
+  }
+  const Error error =
+      all ? Error{ErrorCode::kServerUnavailable, "the server answered for other events", {}}
+          : all.error();
+  answers.assign(count, error);
+  return answers;
+}
+
 std::string RunPath(std::string_view run_id) { return "/v1/runs/" + UrlEncoded(run_id); }
 
 }  // namespace
@@ -70,30 +90,35 @@ Result<Appended> RemoteLog::Append(Dialect dialect, std::string_view event,
 std::vector<Result<Appended>> RemoteLog::AppendAll(Dialect dialect,
                                                    std::span<const std::string_view> events,
                                                    const AppendDefaults& defaults) {
-  std::vector<Result<Appended>> answers;
-  if (events.empty()) return answers;
   QueryWriter query;
   query.Add("dialect", Name(dialect));
   query.Add("projectId", defaults.project_id);
   query.Add("environmentId", defaults.environment_id);
   query.Add("planId", defaults.plan_id);
   query.Add("planVersion", defaults.plan_version);
-  std::string body = "[";
+  const std::string path = "/v1/events" + query.text();
+  std::vector<Result<Appended>> answers;
+  answers.reserve(events.size());
+  std::vector<std::size_t> sent;  // of the answers, those that wait for the batch
+  std::string body;
+  const auto send = [&] {
+    if (sent.empty()) return;
+    auto appended = AppendBatch(api_, path, "[" + body + "]", sent.size());
+    for (std::size_t i = 0; i < sent.size(); ++i) answers[sent[i]] = std::move(appended[i]);
+    sent.clear();
+    body.clear();
+  };
   for (const std::string_view event : events) {
-    if (body.size() > 1) body += ',';
+    // In a list a text that is no JSON would spoil the others, or count as several.
+    const auto read = ValueFromJson(event);
+    answers.emplace_back(read ? Error{ErrorCode::kIndeterminate, {}, {}} : read.error());
+    if (!read) continue;
+    if (sent.size() == kBatchEvents || body.size() + event.size() > kBatchBytes) send();
+    if (!body.empty()) body += ',';
     body.append(event);
+    sent.push_back(answers.size() - 1);
   }
-  body += ']';
-  auto all =
-      api_.Post<AppendAnswers>({.path = "/v1/events" + query.text(), .body = std::move(body)});
-  if (all && all->results.size() == events.size()) {
-    for (AppendAnswer& answer : all->results) answers.push_back(std::move(answer).ToResult());
-    return answers;
-  }
-  const Error error =
-      all ? Error{ErrorCode::kServerUnavailable, "the server answered for other events", {}}
-          : all.error();
-  for (std::size_t i = 0; i < events.size(); ++i) answers.emplace_back(error);
+  send();
   return answers;
 }
 
