@@ -1,0 +1,154 @@
+// A thousand clients that are slow, broken or wicked at once, and one that is good.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "testing/server_workbench.h"
+
+namespace everstep {
+namespace {
+
+constexpr int kClients = 1'000;
+
+std::size_t OpenDescriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+std::size_t ResidentBytes() {
+  long pages = 0;
+  long resident = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  EXPECT_EQ(std::fscanf(file, "%ld %ld", &pages, &resident), 2);
+  std::fclose(file);
+  return static_cast<std::size_t>(resident) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+class ServerHostileTest : public testing::Test {
+ protected:
+  static ServerOptions Options() {
+    ServerOptions options;
+    options.http.head_timeout = std::chrono::milliseconds(1'500);
+    options.http.body_timeout = std::chrono::milliseconds(1'500);
+    options.http.idle_timeout = std::chrono::milliseconds(1'500);
+    options.http.write_timeout = std::chrono::milliseconds(1'500);
+    return options;
+  }
+  void SetUp() override {
+    rlimit files{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = std::max<rlim_t>(files.rlim_cur, std::min<rlim_t>(files.rlim_max, 8'192));
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+    if (files.rlim_cur < 3 * kClients) GTEST_SKIP() << "too few descriptors";
+    token_ = bench_.Token("shop", "tenant-admin");
+    std::string batch = "[{\"eventType\":\"RunStarted\",\"runId\":\"big\"}";
+    for (int i = 0; i < 5'000; ++i) {
+      batch +=
+          R"(,{"eventType":"StepStarted","runId":"big","stepId":"s)" + std::to_string(i) + "\"}";
+    }
+    ASSERT_EQ(bench_.Post(token_, "/v1/events", batch + "]").status, 200);
+  }
+
+  // The beginning of what a client of that kind says.
+  std::string Opening(int kind) const {
+    const std::string auth = "Authorization: Bearer " + token_ + "\r\n";
+    switch (kind) {
+      case 0:  // a head that never ends
+        return "GET /v1/runs HTTP/1.1\r\nHost: x\r\nX-Slow: ";
+      case 1:  // a body that never comes
+        return "POST /v1/events HTTP/1.1\r\nHost: x\r\n" + auth +
+               "Content-Length: 1000000\r\n\r\n[";
+      case 2:  // a chunk that is longer than what follows
+        return "POST /v1/events HTTP/1.1\r\nHost: x\r\n" + auth +
+               "Transfer-Encoding: chunked\r\n\r\nfffff\r\n[{";
+      case 3:  // asks for much and never reads
+        return GetText("/v1/runs/big/events?limit=10000", auth) +
+               GetText("/v1/runs/big/events?limit=10000", auth);
+      case 4:  // follows and never reads
+        return GetText("/v1/events?after=0", auth + "Accept: text/event-stream\r\n");
+      case 5:  // rubbish
+        return std::string("\x16\x03\x01\x02\x00\x01\xff\xfe\0\0", 10) + std::string(500, '\x80');
+      case 6:  // says nothing
+        return "";
+      case 7:  // two lengths
+        return "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: "
+               "5\r\n\r\nabc";
+      case 8:  // no token, and a large body on its way
+        return "POST /v1/artifacts HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n" +
+               std::string(20'000, 'a');
+      default:  // half of many requests in one go
+        return GetText("/livez") + GetText("/v1/nowhere") + "GET /livez HT";
+    }
+  }
+
+  ServerWorkbench bench_{Options()};
+  std::string token_;
+};
+
+TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
+  const auto good = [&](int i) {
+    const std::string run = "good-" + std::to_string(i);
+    const auto begun = SteadyNow();
+    const ServerReply appended =
+        bench_.Post(token_, "/v1/events", R"({"eventType":"RunStarted","runId":")" + run + "\"}");
+    EXPECT_EQ(appended.status, 201) << appended.body;
+    EXPECT_EQ(bench_.Get(token_, "/v1/runs/" + run + "/snapshot").status, 200);
+    EXPECT_LT(SteadyNow() - begun, std::chrono::seconds(5)) << i;
+  };
+  good(-1);
+  const std::size_t descriptors = OpenDescriptors();
+  const std::size_t resident = ResidentBytes();
+  {
+    std::vector<SocketClient> clients;
+    clients.reserve(kClients);
+    for (int i = 0; i < kClients; ++i) {
+      clients.push_back(bench_.Connect(4'096));
+      ASSERT_TRUE(clients.back().connected()) << i;
+      clients.back().Send(Opening(i % 10));
+      if (i % 100 == 99) good(i);
+    }
+    // Those with slow heads and bodies go on, byte by byte.
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < kClients; ++i) {
+        if (i % 10 < 3) clients[static_cast<std::size_t>(i)].Send("a");
+      }
+      good(kClients + round);
+    }
+    for (int i = 0; i < kClients; i += 3) clients[static_cast<std::size_t>(i)].Reset();
+    good(2 * kClients);
+    EXPECT_LT(ResidentBytes(), resident + (400U << 20));
+    // Whoever is left is let go in time, without being asked.
+    const auto until = SteadyNow() + std::chrono::seconds(15);
+    const auto left = [&] {
+      const std::string text = bench_.Get(token_, "/metrics").body;
+      const std::size_t at = text.find("\neverstep_http_connections ") + 27;
+      return std::stoi(text.substr(at, 12));
+    };
+    int now = left();
+    while (now > 110 && SteadyNow() < until) now = left();
+    // Followers of events that have all been sent may stay.
+    EXPECT_LE(now, 110);
+  }
+  const auto until = SteadyNow() + std::chrono::seconds(10);
+  std::size_t open = OpenDescriptors();
+  while (open > descriptors + 2 && SteadyNow() < until) open = OpenDescriptors();
+  EXPECT_LE(open, descriptors + 2);
+  good(3 * kClients);
+  const std::string metrics = bench_.Get(token_, "/metrics").body;
+  EXPECT_NE(metrics.find("\neverstep_http_requests_in_flight 1\n"), std::string::npos);
+  const std::size_t buffered = metrics.find("\neverstep_http_buffered_bytes ") + 30;
+  EXPECT_LT(std::stoll(metrics.substr(buffered, 16)), 100'000);
+}
+
+}  // namespace
+}  // namespace everstep
