@@ -57,34 +57,48 @@ AddressPolicy Anywhere() {
 
 ApiClient::ApiClient(ClientOptions options) : options_(std::move(options)), http_(Anywhere()) {}
 
-Result<std::string> ApiClient::Send(const Call& call) {
-  const bool repeatable = call.method == "GET" || !call.idempotency_key.empty();
-  HttpOutcome outcome;
-  for (int tried = 0; tried < (repeatable ? kTries : 1); ++tried) {
-    HttpRequest request;
-    request.method = call.method;
-    request.url = options_.url + call.path;
-    request.body = call.body;
-    request.timeout = options_.timeout + call.extra_wait;
-    request.response_bytes_max = kAnswerBytesMax;
-    request.redirects_max = 0;
-    if (!options_.token.empty()) {
-      request.headers.emplace_back("Authorization", "Bearer " + options_.token);
-    }
-    if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
-    if (!call.idempotency_key.empty()) {
-      request.headers.emplace_back("Idempotency-Key", call.idempotency_key);
-    }
-    outcome = http_.SendAndWait(std::move(request));
-    if (outcome.failure == HttpFailure::kNone) break;
-    if (outcome.failure != HttpFailure::kConnect && outcome.failure != HttpFailure::kTimeout) break;
+HttpRequest ApiClient::RequestOf(const Call& call) const {
+  HttpRequest request;
+  request.method = call.method;
+  request.url = options_.url + call.path;
+  request.body = call.body;
+  request.timeout = options_.timeout + call.extra_wait;
+  request.response_bytes_max = kAnswerBytesMax;
+  request.redirects_max = 0;
+  request.ca_file = options_.certificate_authorities;
+  if (!options_.token.empty()) {
+    request.headers.emplace_back("Authorization", "Bearer " + options_.token);
   }
+  if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
+  if (!call.idempotency_key.empty()) {
+    request.headers.emplace_back("Idempotency-Key", call.idempotency_key);
+  }
+  return request;
+}
+
+Result<std::string> ApiClient::AnswerOf(HttpOutcome outcome) const {
   if (outcome.failure != HttpFailure::kNone) {
     return Error{ErrorCode::kServerUnavailable, options_.url + ": " + outcome.message, {}};
   }
   const int status = outcome.response.status;
   if (status >= 200 && status < 300) return std::move(outcome.response.body);
   return ErrorOf(outcome.response);
+}
+
+Result<std::string> ApiClient::Send(const Call& call) {
+  const bool repeatable = call.method == "GET" || !call.idempotency_key.empty();
+  HttpOutcome outcome;
+  for (int tried = 0; tried < (repeatable ? kTries : 1); ++tried) {
+    outcome = http_.SendAndWait(RequestOf(call));
+    if (outcome.failure != HttpFailure::kConnect && outcome.failure != HttpFailure::kTimeout) break;
+  }
+  return AnswerOf(std::move(outcome));
+}
+
+ApiClient::RequestId ApiClient::SendLater(const Call& call, Done done) {
+  return http_.Send(RequestOf(call), [this, done = std::move(done)](HttpOutcome outcome) {
+    done(AnswerOf(std::move(outcome)));
+  });
 }
 
 std::string UrlEncoded(std::string_view text) {

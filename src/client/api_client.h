@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,12 +21,20 @@ class ApiClient {
     std::string path{};  // "/v1/…" with its query
     std::string body{};
     std::string content_type = "application/json";
-    std::string idempotency_key{};              // empty: none
+    std::string idempotency_key{};            // empty: none
     std::chrono::milliseconds extra_wait{0};  // that the server may take on purpose
   };
   // The body of a 2xx answer. A request that may be repeated (GET, or with an idempotency key) and
   // got no answer is sent again, a few times.
   Result<std::string> Send(const Call& call);
+
+  using RequestId = HttpClient::RequestId;
+  using Done = std::function<void(Result<std::string>)>;
+  // The same without waiting and without repetition. `done` is called once, on the client's thread
+  // or the destructor's, and must not block.
+  RequestId SendLater(const Call& call, Done done);
+  // The request ends with kServerUnavailable, unless it has just ended otherwise.
+  void Cancel(RequestId id) { http_.Cancel(id); }
 
   template <typename T>
   Result<T> Get(std::string path) {
@@ -42,6 +51,9 @@ class ApiClient {
   }
 
  private:
+  HttpRequest RequestOf(const Call& call) const;
+  Result<std::string> AnswerOf(HttpOutcome outcome) const;
+
   const ClientOptions options_;
   HttpClient http_;
 };

@@ -21,6 +21,7 @@ struct HttpRequest {
   std::size_t response_bytes_max = 16 << 20;
   std::uint32_t redirects_max = 5;  // zero: a redirect is an answer like any other
   std::string proxy;                // empty: none, whatever the environment says
+  std::string ca_file{};            // PEM: who vouches for the server; empty: the system's
 };
 
 struct HttpResponse {

@@ -163,6 +163,10 @@ bool HttpTransfer::Prepare(HttpOutcome& failure) {
   Set(handle, CURLOPT_PROXY, request_.proxy.c_str());
   Set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
   Set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
+  if (!request_.ca_file.empty()) {
+    Set(handle, CURLOPT_CAINFO, request_.ca_file.c_str());
+    Set(handle, CURLOPT_CAPATH, static_cast<char*>(nullptr));  // that file alone
+  }
   Set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   Set(handle, CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::min(left, request_.connect_timeout).count()));
