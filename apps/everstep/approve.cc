@@ -8,6 +8,9 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"reason", OptionKind::kText, "TEXT", "why, for the record"},
     kRoleOption,
     kWaitOption,

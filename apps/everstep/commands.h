@@ -8,6 +8,7 @@ namespace everstep::cli {
 
 // Each in a file of its own.
 extern const Command kRun;
+extern const Command kStart;
 extern const Command kServe;
 extern const Command kLs;
 extern const Command kShow;
@@ -42,12 +43,12 @@ extern const Command kHelp;
 
 // All of them, in the order in which the help shows them.
 inline constexpr const Command* kCommands[] = {
-    &kRun,         &kServe,       &kLs,         &kShow,         &kEvents,      &kTimeline,
-    &kWhy,         &kSignal,      &kApprove,    &kDeliver,      &kReplay,      &kPlanCheck,
-    &kPlanGraph,   &kSecretSet,   &kSecretList, &kSecretRemove, &kLogAppend,   &kLogRead,
-    &kLogSnapshot, &kLogTimeline, &kLogRuns,    &kLogVerify,    &kLogBackup,   &kLogRestore,
-    &kLogCompact,  &kLogRetain,   &kLogHealth,  &kDemo,         &kBenchAppend, &kBenchRun,
-    &kVersion,     &kHelp,
+    &kRun,        &kStart,       &kServe,       &kLs,         &kShow,         &kEvents,
+    &kTimeline,   &kWhy,         &kSignal,      &kApprove,    &kDeliver,      &kReplay,
+    &kPlanCheck,  &kPlanGraph,   &kSecretSet,   &kSecretList, &kSecretRemove, &kLogAppend,
+    &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,    &kLogVerify,    &kLogBackup,
+    &kLogRestore, &kLogCompact,  &kLogRetain,   &kLogHealth,  &kDemo,         &kBenchAppend,
+    &kBenchRun,   &kVersion,     &kHelp,
 };
 
 }  // namespace everstep::cli

@@ -15,6 +15,9 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"payload", OptionKind::kText, "JSON", "what the step gets [default: null]"},
     {"approve", OptionKind::kSwitch, "", "for a step that waits for an approval: yes"},
     {"reject", OptionKind::kSwitch, "", "likewise: no"},

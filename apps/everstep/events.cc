@@ -15,6 +15,9 @@ constexpr std::string_view kDialects[] = {"native", "contract", "devkit",
 constexpr std::string_view kForms[] = {"ndjson", "json", "yaml", "table"};
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"follow", OptionKind::kSwitch, "", "go on with events as they become durable"},
     {"until-end", OptionKind::kSwitch, "", "follow until the run has ended"},
     {"dialect", OptionKind::kWord, "NAME",

@@ -6,7 +6,8 @@
 namespace everstep::cli {
 namespace {
 
-constexpr auto kOptions = RunListOptions(kFolderOption, kWaitOption);
+constexpr auto kOptions =
+    RunListOptions(kFolderOption, kServerOption, kTokenFileOption, kCaFileOption, kWaitOption);
 
 ExitCode OnLog(const LogCall& call) { return WriteRunList(call.arguments, call.store, call.out); }
 

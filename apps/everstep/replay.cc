@@ -14,6 +14,9 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"to", OptionKind::kCount, "SEQ", "as of this event, by its runSeq", "", {}, true},
     {"around", OptionKind::kCount, "N", "so many events before it and behind it", "3"},
     kOutputOption,

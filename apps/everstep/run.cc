@@ -22,6 +22,9 @@ constexpr int kIdsTried = 100;
 constexpr std::string_view kForms[] = {"table", "json"};
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"input", OptionKind::kList, "NAME=VALUE", "an input of the plan; any number of times"},
     {"input-file", OptionKind::kText, "FILE", "inputs as a JSON object; --input goes before it"},
     {"run-id", OptionKind::kText, "ID", "the run [default: made from plan and inputs]"},
@@ -106,6 +109,7 @@ class Running {
   Status FindOrName() {
     RunFilter filter;
     filter.tenant_id = call_.arguments.Text("tenant");
+    filter.plan_id = order_.plan_id;
     filter.limit = kRunsAtOnce;
     do {
       const auto page = call_.store.log().Runs(filter);
@@ -151,23 +155,15 @@ class Running {
   }
 
   Result<std::uint64_t> Start() {
-    StartRequest request;
+    if (call_.elsewhere) {
+      if (const Status fit = order_.CheckForServer(); !fit) return fit.error();
+    }
+    auto named = StartRequestOf(call_.arguments);
+    if (!named) return std::move(named).error();
+    StartRequest request = *std::move(named);
     request.plan = order_.plan;
     request.plan_uri = order_.uri;
     request.inputs = order_.inputs;
-    request.tenant_id = call_.arguments.Text("tenant");
-    request.project_id = call_.arguments.Text("project");
-    request.environment_id = call_.arguments.Text("environment");
-    request.triggered_by = LocalActor("Admin").id;
-    if (call_.arguments.Has("priority")) {
-      const std::string& text = call_.arguments.Text("priority");
-      std::int32_t priority = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
-      if (error != std::errc() || end != text.data() + text.size()) {
-        return Error{ErrorCode::kInvalidArgument, "--priority takes a whole number", {}};
-      }
-      request.priority = priority;
-    }
     // An id of a run that was removed stays taken for a while.
     for (int tried = 0;; ++tried) {
       request.run_id = order_.run_id;
@@ -206,8 +202,9 @@ Result<std::string> Prepare(const Arguments& arguments) {
     return Error{
         ErrorCode::kInvalidArgument, "--new makes an id of its own; leave out --run-id", {}};
   }
-  const auto order = RunOrder::Of(arguments);
+  auto order = RunOrder::Of(arguments);
   if (!order) return order.error();
+  order->fresh = arguments.Has("new");
   return order->ToJson();
 }
 
@@ -230,7 +227,8 @@ const Command kRun{
     "Running the same command again goes on with the run if it has not ended: the id is made\n"
     "from the plan and its inputs. Ctrl-C pauses the run once its running steps are done; again\n"
     "cancels it. Other unfinished runs of the data folder go on meanwhile. If another process\n"
-    "has the folder open, that one runs the plan and this one shows it.\n\n"
+    "has the folder open, that one runs the plan and this one shows it; with --server the server\n"
+    "does.\n\n"
     "Exits with 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED.",
     kOptions,
     RunOnStore,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <system_error>
 
+#include "actor.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "flow/plan.h"
@@ -21,9 +23,10 @@ Error BadInput(std::string message) { return {ErrorCode::kInvalidInput, std::mov
 
 // The text behind "name=": for an input that is declared as text, and for what is no JSON, the text
 // itself; else the JSON value.
-Value ValueOfText(const Plan& plan, std::string_view name, const std::string& text) {
-  const auto input = std::ranges::find(plan.inputs, name, &PlanInput::name);
-  const bool is_text = input != plan.inputs.end() && input->type == "string";
+Value ValueOfText(const std::vector<PlanInput>& inputs, std::string_view name,
+                  const std::string& text) {
+  const auto input = std::ranges::find(inputs, name, &PlanInput::name);
+  const bool is_text = input != inputs.end() && input->type == "string";
   if (is_text) return Value::Text(text);
   auto value = ValueFromJson(text);
   return value ? *std::move(value) : Value::Text(text);
@@ -38,7 +41,7 @@ void Put(ValueMap& members, std::string name, Value value) {
   }
 }
 
-Result<ValueMap> InputsOf(const Arguments& arguments, const Plan& plan) {
+Result<ValueMap> GivenInputs(const Arguments& arguments, const std::vector<PlanInput>& inputs) {
   ValueMap members;
   if (const std::string& file = arguments.Text("input-file"); !file.empty()) {
     const auto text = ReadWholeFile(file);
@@ -55,7 +58,7 @@ Result<ValueMap> InputsOf(const Arguments& arguments, const Plan& plan) {
           ErrorCode::kInvalidArgument, "--input takes NAME=VALUE, not \"" + pair + "\"", {}};
     }
     const std::string name = pair.substr(0, equals);
-    Put(members, name, ValueOfText(plan, name, pair.substr(equals + 1)));
+    Put(members, name, ValueOfText(inputs, name, pair.substr(equals + 1)));
   }
   return members;
 }
@@ -86,6 +89,16 @@ std::string StemOf(const Plan& plan, const Value& inputs, const Arguments& argum
   return stem + "-" + ToHex(Sha256(all)).substr(0, kStemDigits);
 }
 
+// "'step' runs other.yaml" of the first step that does, or nothing.
+std::string ChildBeside(const Plan& plan) {
+  for (const PlanStep& step : plan.steps) {
+    if (!step.child || step.child->reference.empty()) continue;
+    const bool is_uri = step.child->reference.find(':') < step.child->reference.find('/');
+    if (!is_uri) return "'" + step.step_id + "' runs " + step.child->reference;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string RunOrder::ToJson() const {
@@ -95,8 +108,10 @@ std::string RunOrder::ToJson() const {
   json.Member("plan", plan);
   json.Member("uri", uri);
   json.Member("inputs", inputs);
+  json.Member("planId", plan_id);
   json.Member("stem", stem);
   json.Member("runId", run_id);
+  json.Member("beside", beside);
   json.Member("fresh", fresh);
   json.Member("wake", wake);
   json.EndObject();
@@ -111,8 +126,10 @@ Result<RunOrder> RunOrder::FromJson(std::string_view json) {
   order.plan = text("plan");
   order.uri = text("uri");
   order.inputs = text("inputs");
+  order.plan_id = text("planId");
   order.stem = text("stem");
   order.run_id = text("runId");
+  order.beside = text("beside");
   order.fresh = IsTrue(document->Get("fresh"));
   order.wake = IsTrue(document->Get("wake"));
   return order;
@@ -122,7 +139,7 @@ Result<RunOrder> RunOrder::Of(const Arguments& arguments) {
   const std::string& file = arguments.operands().front();
   const auto plan = ReadPlanFile(file);
   if (!plan) return plan.error();
-  auto given = InputsOf(arguments, **plan);
+  auto given = GivenInputs(arguments, (*plan)->inputs);
   if (!given) return given.error();
   RunOrder order;
   order.inputs = everstep::ToJson(Value::Map(*std::move(given)));
@@ -130,10 +147,43 @@ Result<RunOrder> RunOrder::Of(const Arguments& arguments) {
   if (!checked) return checked.error();
   order.plan = (*plan)->document;
   order.uri = UriOf(file);
+  order.plan_id = (*plan)->plan_id;
+  order.beside = ChildBeside(**plan);
   order.stem = StemOf(**plan, *checked, arguments);
   order.run_id = arguments.Text("run-id");
-  order.fresh = arguments.Has("new");
   return order;
+}
+
+Status RunOrder::CheckForServer() const {
+  if (beside.empty()) return Ok();
+  return Error{ErrorCode::kInvalidPlan,
+               "the step " + beside +
+                   " beside this file, which a server does not see; put that plan into this one, "
+                   "or name it by an https:// URI",
+               {}};
+}
+
+Result<std::string> InputsOf(const Arguments& arguments) {
+  auto given = GivenInputs(arguments, {});
+  if (!given) return given.error();
+  return everstep::ToJson(Value::Map(*std::move(given)));
+}
+
+Result<StartRequest> StartRequestOf(const Arguments& arguments) {
+  StartRequest request;
+  request.tenant_id = arguments.Text("tenant");
+  request.project_id = arguments.Text("project");
+  request.environment_id = arguments.Text("environment");
+  request.triggered_by = LocalActor("Admin").id;
+  if (!arguments.Has("priority")) return request;
+  const std::string& text = arguments.Text("priority");
+  std::int32_t priority = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Error{ErrorCode::kInvalidArgument, "--priority takes a whole number", {}};
+  }
+  request.priority = priority;
+  return request;
 }
 
 }  // namespace everstep::cli

@@ -15,6 +15,9 @@ namespace {
 constexpr std::size_t kPage = 10'000;
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"events", OptionKind::kSwitch, "", "a line for each event instead of a bar for each step"},
     {"items", OptionKind::kSwitch, "", "with a bar for each turn of a loop"},
     {"limit", OptionKind::kCount, "N", "at most so many bars or events", "200"},

@@ -9,7 +9,8 @@
 namespace everstep::cli {
 namespace {
 
-constexpr OptionSpec kOptions[] = {kFolderOption, kOutputOption, kWaitOption};
+constexpr OptionSpec kOptions[] = {kFolderOption, kServerOption, kTokenFileOption,
+                                   kCaFileOption, kOutputOption, kWaitOption};
 
 ExitCode OnEngine(const EngineCall& call) {
   const auto view = call.store.View(call.arguments.operands().front());

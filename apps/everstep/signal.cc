@@ -20,6 +20,9 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
     {"step", OptionKind::kText, "ID", "the step it is about"},
     {"reason", OptionKind::kText, "TEXT", "why, for the record"},
     {"payload", OptionKind::kText, "JSON", "further members of the payload"},

@@ -2,7 +2,10 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <utility>
 
+#include "everstep/client.h"
 #include "interrupt.h"
 #include "owner_socket.h"
 #include "visitor.h"
@@ -96,20 +99,34 @@ class Errand {
   Error locked_{ErrorCode::kStoreLocked, "", {}};
 };
 
+ExitCode OnServer(const Arguments& arguments, ClientOptions options, const std::string& body,
+                  Output& out) {
+  const StoreCommand& command = *arguments.command().on_store;
+  const auto engine = Connect(std::move(options));
+  if (!engine) return Fail(engine.error(), out);
+  if (command.on_engine != nullptr) {
+    return command.on_engine({arguments, body, **engine, out, nullptr, false, true});
+  }
+  return command.on_log({arguments, body, (*engine)->log(), out, nullptr, false, true});
+}
+
 }  // namespace
 
 ExitCode RunOnStore(const Arguments& arguments, Output& out) {
   const StoreCommand& command = *arguments.command().on_store;
-  auto folder = Folder::Find(arguments);
-  if (!folder) return Fail(folder.error(), out);
+  auto server = FindServer(arguments);
+  if (!server) return Fail(server.error(), out);
   std::string body;
   if (command.prepare != nullptr) {
     auto prepared = command.prepare(arguments);
     if (!prepared) return Fail(prepared.error(), out);
     body = *std::move(prepared);
   }
+  if (command.as_owner) AnswerInterrupts(kInterruptsOfAnOwner);
+  if (*server) return OnServer(arguments, **std::move(server), body, out);
+  auto folder = Folder::Find(arguments);
+  if (!folder) return Fail(folder.error(), out);
   if (command.as_owner) {
-    AnswerInterrupts(kInterruptsOfAnOwner);
     if (const Status made = folder->Make(); !made) return Fail(made.error(), out);
   }
   return Errand(arguments, *std::move(folder), std::move(body), out).Run();

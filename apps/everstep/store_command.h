@@ -10,6 +10,7 @@
 #include "everstep/engine.h"
 #include "everstep/log.h"
 #include "output.h"
+#include "server_access.h"
 
 namespace everstep::cli {
 
@@ -25,21 +26,24 @@ struct Call {
   Output& out;
   AlertBoard* alerts = nullptr;  // of the engine; null: it has none
   bool visits = false;           // given by another process
+  bool elsewhere = false;        // the store is a server's
 
-  // A command to show to people: with the --data that this one was given.
+  // A command to show to people: with the --data or --server that this one was given.
   std::string Hint(std::string_view command) const {
     std::string text = "everstep " + std::string(command);
     if (arguments.Has(kFolderOption.name)) text += " --data " + arguments.Text(kFolderOption.name);
-    return text;
+    return text + ServerWords(arguments);
   }
 };
 
 using LogCall = Call<Log>;
 using EngineCall = Call<Engine>;
 
-// A command on the data folder. Whoever has the store open runs it: this process, or the owner,
-// which is asked through its socket. At least one of `on_log` and `on_engine` is there; with both,
-// `on_log` is for a store whose owner does not answer.
+// A command on the data folder or a server. Whoever has the store open runs it: this process, or
+// the owner, which is asked through its socket; with a server (server_access.h) this process runs
+// it on the server's API. It has kFolderOption and the options of server_access.h. At least one of
+// `on_log` and `on_engine` is there; with both, `on_log` is for a store whose owner does not
+// answer.
 struct StoreCommand {
   // Runs where the command line was given, before anything is opened: reads files, makes ids, so
   // that the command can be carried out elsewhere and repeated. May be missing.

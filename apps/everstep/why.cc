@@ -10,7 +10,8 @@
 namespace everstep::cli {
 namespace {
 
-constexpr OptionSpec kOptions[] = {kFolderOption, kOutputOption, kWaitOption};
+constexpr OptionSpec kOptions[] = {kFolderOption, kServerOption, kTokenFileOption,
+                                   kCaFileOption, kOutputOption, kWaitOption};
 
 std::string BlockerText(const Blocker& blocker, SystemTime now, const Look& look) {
   std::string text =

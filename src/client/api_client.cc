@@ -101,7 +101,7 @@ ApiClient::RequestId ApiClient::SendLater(const Call& call, Done done) {
   });
 }
 
-std::string UrlEncoded(std::string_view text) {
+std::string EncodeForUrl(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -120,7 +120,7 @@ std::string UrlEncoded(std::string_view text) {
 void QueryWriter::Add(std::string_view name, std::string_view value) {
   if (value.empty()) return;
   text_ += text_.empty() ? '?' : '&';
-  text_.append(name).append("=").append(UrlEncoded(value));
+  text_.append(name).append("=").append(EncodeForUrl(value));
 }
 
 void QueryWriter::Add(std::string_view name, std::uint64_t value) {

@@ -59,7 +59,7 @@ class ApiClient {
 };
 
 // `text` as one segment of a path, or as the value of a query parameter.
-std::string UrlEncoded(std::string_view text);
+std::string EncodeForUrl(std::string_view text);
 
 // "?name=value&…"; what is empty is left out.
 class QueryWriter {

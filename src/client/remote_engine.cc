@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kWaitAtOnce{50'000};  // a server takes 60 s
 
-std::string RunPath(std::string_view run_id) { return "/v1/runs/" + UrlEncoded(run_id); }
+std::string RunPath(std::string_view run_id) { return "/v1/runs/" + EncodeForUrl(run_id); }
 
 bool HasEnded(std::string_view status) {
   return status == "COMPLETED" || status == "FAILED" || status == "CANCELLED";
@@ -31,6 +31,11 @@ class RemoteEngine final : public Engine {
   Result<StartedRun> Start(const StartRequest& request) override {
     StartBody body;
     body.start = request;
+    if (request.plan_ref && request.plan_ref->uri.empty()) {
+      body.plan_id = request.plan_ref->plan_id;
+      body.plan_version = request.plan_ref->plan_version;
+      body.start.plan_ref.reset();
+    }
     return api_.Post<StartedRun>(
         {.path = "/v1/runs", .body = ToWire(body), .idempotency_key = NewKey()});
   }
@@ -55,7 +60,7 @@ class RemoteEngine final : public Engine {
 
   Result<std::string> Deliver(const HookDelivery& delivery) override {
     const std::string id = delivery.delivery_id.empty() ? NewKey() : delivery.delivery_id;
-    auto hook = api_.Post<HookView>({.path = "/v1/hooks/" + UrlEncoded(delivery.token),
+    auto hook = api_.Post<HookView>({.path = "/v1/hooks/" + EncodeForUrl(delivery.token),
                                      .body = delivery.payload.empty() ? "null" : delivery.payload,
                                      .idempotency_key = id});
     if (!hook) return std::move(hook).error();

@@ -78,7 +78,7 @@ std::vector<Result<Appended>> AppendBatch(ApiClient& api, const std::string& pat
   return answers;
 }
 
-std::string RunPath(std::string_view run_id) { return "/v1/runs/" + UrlEncoded(run_id); }
+std::string RunPath(std::string_view run_id) { return "/v1/runs/" + EncodeForUrl(run_id); }
 
 }  // namespace
 
@@ -166,7 +166,7 @@ Result<RunList> RemoteLog::Runs(const RunFilter& filter) {
 }
 
 Result<std::optional<std::string>> RemoteLog::RunOfHook(std::string_view, std::string_view token) {
-  const auto hook = api_.Get<HookView>("/v1/hooks/" + UrlEncoded(token));
+  const auto hook = api_.Get<HookView>("/v1/hooks/" + EncodeForUrl(token));
   if (hook) return std::optional(hook->run_id);
   if (hook.error().code == ErrorCode::kHookNotFound) return std::optional<std::string>();
   return hook.error();
