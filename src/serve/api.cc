@@ -74,6 +74,12 @@ bool IsAudited(const Route& route, int status) {
   return std::ranges::find(kInRunLogs, route.operation) == std::end(kInRunLogs);
 }
 
+// A long poll is no slow request.
+bool WaitsOnPurpose(const ApiCall& call) {
+  return call.route().operation == "pollWork" ||
+         call.request().query.find("wait=") != std::string::npos;
+}
+
 Caller Everybody() {
   const RoleSet roles(Role::kAdmin, Role::kSystem);
   return {"dev", "dev", "default", roles, PermissionsOf(roles)};
@@ -256,6 +262,7 @@ bool Api::BeginOnce(ApiCall& call) {
 
 void Api::Answered(const ApiCall& call, int status, std::string_view code) {
   counts_.Add(call.route(), status);
+  if (options_.log != nullptr) Tell(call, status, code);
   if (!IsAudited(call.route(), status)) return;
   AuditEntry entry;
   entry.actor = call.caller().name;
@@ -271,6 +278,26 @@ void Api::Answered(const ApiCall& call, int status, std::string_view code) {
   entry.source_ip = call.request().peer_address;
   entry.request_id = call.trace().trace_id;
   (void)parts_.audit.Append(entry);
+}
+
+// Neither path nor query: they may hold the tokens of hooks.
+void Api::Tell(const ApiCall& call, int status, std::string_view code) {
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(SteadyNow() - call.begun());
+  const bool failed = status >= 500;
+  const bool slow =
+      options_.slow_request.count() > 0 && took >= options_.slow_request && !WaitsOnPurpose(call);
+  if (!failed && !slow) return;
+  LogLine line{failed ? LogLevel::kError : LogLevel::kWarn,
+               failed ? "request.failed" : "request.slow",
+               failed ? "a request could not be answered" : "a request took long",
+               {{"operation", std::string(call.route().operation)},
+                {"status", std::to_string(status)},
+                {"durationMs", std::to_string(took.count())},
+                {"traceId", call.trace().trace_id}}};
+  if (!code.empty()) line.fields.emplace_back("code", code);
+  if (!call.tenant().empty()) line.fields.emplace_back("tenantId", call.tenant());
+  options_.log->Write(line);
 }
 
 std::optional<StoredRun> Api::FindRun(ApiCall& call, const std::string& run_id) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,6 +27,7 @@
 #include "serve/plan_registry.h"
 #include "serve/request_counts.h"
 #include "serve/router.h"
+#include "serve/server_log.h"
 #include "serve/webhook_signature.h"
 #include "work/artifact_store.h"
 #include "work/remote_work.h"
@@ -40,6 +42,8 @@ struct ApiOptions {
   std::map<std::string, std::vector<WebhookSecret>> webhook_secrets;
   std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
   std::string data_directory;
+  ServerLog* log = nullptr;                       // must outlive the API; null: nothing is told
+  std::chrono::milliseconds slow_request{1'000};  // a request that takes longer is told; zero: none
 };
 
 class Api;
@@ -112,6 +116,7 @@ class Api final : public HttpHandler, private CallObserver {
 
  private:
   void Answered(const ApiCall& call, int status, std::string_view code) override;
+  void Tell(const ApiCall& call, int status, std::string_view code);
   bool Authenticate(ApiCall& call);
   bool BeginOnce(ApiCall& call);
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "everstep/result.h"
 #include "net/http_server.h"
 #include "serve/access_tokens.h"
@@ -38,6 +40,7 @@ class ApiCall {
   const Route& route() const { return *match_.route; }
   const std::string& Parameter(std::string_view name) const { return match_.Parameter(name); }
   const TraceContext& trace() const { return trace_; }
+  std::chrono::steady_clock::time_point begun() const { return begun_; }
   const Caller& caller() const { return caller_; }
   const std::string& tenant() const { return caller_.tenant_id; }
   bool May(Permission permission) const { return caller_.permissions.Has(permission); }
@@ -73,6 +76,7 @@ class ApiCall {
   RouteMatch match_;
   TraceContext trace_;
   CallObserver& observer_;
+  const std::chrono::steady_clock::time_point begun_ = SteadyNow();
   Caller caller_;
   Idempotency::Call idempotency_;
 };

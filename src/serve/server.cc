@@ -19,6 +19,15 @@ struct ApiSlot {
   std::atomic<Api*> api{nullptr};
 };
 
+void TellAlert(ServerLog& log, const Alert& alert) {
+  LogLine line{alert.severity == "P1" ? LogLevel::kError : LogLevel::kWarn,
+               "alert",
+               alert.detail,
+               {{"code", alert.code}, {"severity", alert.severity}}};
+  if (!alert.run_id.empty()) line.fields.emplace_back("runId", alert.run_id);
+  log.Write(line);
+}
+
 class RunningServer final : public Server {
  public:
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
@@ -39,8 +48,12 @@ class RunningServer final : public Server {
     entry.action = action;
     (void)audit_->Append(entry);
   }
+  void Tell(LogLine line) const {
+    if (log_ != nullptr) log_->Write(line);
+  }
 
   ApiSlot slot_;
+  ServerLog* log_ = nullptr;
   std::unique_ptr<AccessTokens> tokens_;
   std::unique_ptr<AuditLog> audit_;
   ServerEngine engine_;
@@ -62,6 +75,7 @@ Status CheckExposure(const ServerOptions& options) {
 Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   if (const Status safe = CheckExposure(options); !safe) return safe.error();
   auto server = std::make_unique<RunningServer>();
+  server->log_ = options.api.log;
   ApiSlot& slot = server->slot_;
   auto on_end = std::move(options.engine.on_end);
   options.engine.on_end = [&slot, on_end](const std::string& run_id, const std::string& status) {
@@ -69,8 +83,9 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
     if (on_end) on_end(run_id, status);
   };
   auto on_alert = std::move(options.engine.on_alert);
-  options.engine.on_alert = [&slot, on_alert](const Alert& alert) {
+  options.engine.on_alert = [&slot, on_alert, log = options.api.log](const Alert& alert) {
     if (Api* api = slot.api.load()) api->Raised(alert);
+    if (log != nullptr) TellAlert(*log, alert);
     if (on_alert) on_alert(alert);
   };
   auto engine = OpenServerEngine(std::move(options.engine), std::move(options.work));
@@ -95,12 +110,16 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   server->http_ = *std::move(http);
   server->api_->SetHttpMetrics([&http = *server->http_] { return http.Metrics(); });
   server->Note("server.start");
+  for (const std::string& address : server->addresses()) {
+    server->Tell({LogLevel::kInfo, "server.start", "listening", {{"address", address}}});
+  }
   return std::unique_ptr<Server>(std::move(server));
 }
 
 // Workers may still report while steps finish; then the sockets close.
 bool RunningServer::Drain(std::chrono::milliseconds wait) {
   constexpr std::chrono::milliseconds kToAnswer{1'000};
+  Tell({LogLevel::kInfo, "server.drain", "taking no more requests"});
   api_->SetDraining();
   engine_.work->StopLending();
   const bool finished = engine_.engine->Drain(wait);
@@ -117,6 +136,7 @@ RunningServer::~RunningServer() {
     engine_.work->StopLending();
   }
   if (audit_) Note("server.stop");
+  if (audit_) Tell({LogLevel::kInfo, "server.stop", "stopped"});
   api_.reset();
   engine_.engine.reset();
   if (tokens_) (void)tokens_->Save();
