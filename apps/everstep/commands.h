@@ -10,6 +10,8 @@ namespace everstep::cli {
 extern const Command kRun;
 extern const Command kStart;
 extern const Command kServe;
+extern const Command kConfigCheck;
+extern const Command kConfigTable;
 extern const Command kLs;
 extern const Command kShow;
 extern const Command kEvents;
@@ -43,12 +45,12 @@ extern const Command kHelp;
 
 // All of them, in the order in which the help shows them.
 inline constexpr const Command* kCommands[] = {
-    &kRun,        &kStart,       &kServe,       &kLs,         &kShow,         &kEvents,
-    &kTimeline,   &kWhy,         &kSignal,      &kApprove,    &kDeliver,      &kReplay,
-    &kPlanCheck,  &kPlanGraph,   &kSecretSet,   &kSecretList, &kSecretRemove, &kLogAppend,
-    &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,    &kLogVerify,    &kLogBackup,
-    &kLogRestore, &kLogCompact,  &kLogRetain,   &kLogHealth,  &kDemo,         &kBenchAppend,
-    &kBenchRun,   &kVersion,     &kHelp,
+    &kRun,          &kStart,       &kServe,      &kConfigCheck, &kConfigTable, &kLs,
+    &kShow,         &kEvents,      &kTimeline,   &kWhy,         &kSignal,      &kApprove,
+    &kDeliver,      &kReplay,      &kPlanCheck,  &kPlanGraph,   &kSecretSet,   &kSecretList,
+    &kSecretRemove, &kLogAppend,   &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,
+    &kLogVerify,    &kLogBackup,   &kLogRestore, &kLogCompact,  &kLogRetain,   &kLogHealth,
+    &kDemo,         &kBenchAppend, &kBenchRun,   &kVersion,     &kHelp,
 };
 
 }  // namespace everstep::cli

@@ -1,6 +1,8 @@
+#include <unistd.h>
+
 #include <chrono>
-#include <fstream>
 #include <string>
+#include <vector>
 
 #include "alert_board.h"
 #include "commands.h"
@@ -9,46 +11,37 @@
 #include "output.h"
 #include "owner_socket.h"
 #include "serve/server.h"
+#include "serve/server_log.h"
+#include "serve_settings.h"
 #include "store_command.h"
 
 namespace everstep::cli {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
-    kFolderOption,
-    {"listen", OptionKind::kList, "HOST:PORT", "where to listen [default: 127.0.0.1:7233]"},
-    {"dev", OptionKind::kSwitch, "", "without authentication, with all tools; loopback only"},
-    {"tls-certificate", OptionKind::kText, "FILE", "PEM file; makes the server speak TLS 1.3"},
-    {"tls-key", OptionKind::kText, "FILE", "PEM file"},
-    {"enable-tool", OptionKind::kList, "KIND", "shell, python, sqlite: off until named"},
-    {"allow-private-addresses", OptionKind::kSwitch, "",
-     "http steps and PlanRefs may go to loopback and private ranges"},
-    {"io-threads", OptionKind::kCount, "N", "threads for connections", "1"},
-    {"drain-timeout", OptionKind::kDuration, "TIME", "how long to wait when stopping", "20s"},
-};
+const std::vector<OptionSpec> kOptions = WithSettingFlags({kFolderOption, kConfigOption});
 
-// Tools that run programs or open files of this machine are off until somebody wants them.
-constexpr std::string_view kHarmlessTools[] = {"noop", "echo", "merge", "sleep", "http"};
-
-ServerOptions OptionsOf(const Arguments& arguments, const Folder& folder) {
-  ServerOptions options;
-  options.engine = folder.Options();
+ServerOptions OptionsOf(const ServeSettings& settings, const Folder& folder) {
+  ServerOptions options = settings.server;
+  const EngineOptions places = folder.Options();
+  options.engine.log.directory = places.log.directory;
+  options.engine.tools.artifact_directory = places.tools.artifact_directory;
+  options.engine.tools.secrets_file = places.tools.secrets_file;
   options.engine.log.create_if_missing = true;
   options.data_directory = folder.path();
   options.api.version = EVERSTEP_VERSION;
-  const bool dev = arguments.Has("dev");
-  options.authentication = !dev;
-  if (!dev) {
-    options.engine.tools.enabled.assign(std::begin(kHarmlessTools), std::end(kHarmlessTools));
-    for (const std::string& kind : arguments.List("enable-tool")) {
-      options.engine.tools.enabled.push_back(kind);
-    }
-  }
-  options.engine.tools.allow_private_addresses = dev || arguments.Has("allow-private-addresses");
-  if (!arguments.List("listen").empty()) options.http.listen = arguments.List("listen");
-  options.http.certificate_file = arguments.Text("tls-certificate");
-  options.http.key_file = arguments.Text("tls-key");
-  options.http.io_threads = static_cast<std::uint32_t>(arguments.Number("io-threads"));
+  options.api.slow_request = settings.slow_request;
+  return options;
+}
+
+StreamLog::Options LogOptionsOf(const ServeSettings& settings) {
+  StreamLog::Options options;
+  options.descriptor = STDERR_FILENO;
+  const bool text = settings.log_format == "text" ||
+                    (settings.log_format == "auto" && isatty(STDERR_FILENO) != 0);
+  options.format = text ? LogFormat::kText : LogFormat::kJson;
+  options.level = settings.log_level == "error"  ? LogLevel::kError
+                  : settings.log_level == "warn" ? LogLevel::kWarn
+                                                 : LogLevel::kInfo;
   return options;
 }
 
@@ -70,9 +63,14 @@ void Welcome(const Server& server, const ServerOptions& options, Output& out) {
 ExitCode Run(const Arguments& arguments, Output& out) {
   auto folder = Folder::Find(arguments);
   if (!folder) return Fail(folder.error(), out);
+  const auto loaded = SettingsFor(arguments, *folder, "");
+  if (!loaded) return Fail(loaded.error(), out);
   if (const Status made = folder->Make(); !made) return Fail(made.error(), out);
+  const ServeSettings& settings = loaded->settings;
+  StreamLog log(LogOptionsOf(settings), SystemClock());
   AlertBoard alerts;
-  ServerOptions options = OptionsOf(arguments, *folder);
+  ServerOptions options = OptionsOf(settings, *folder);
+  options.api.log = &log;
   options.engine.on_alert = [&alerts](const Alert& alert) { alerts.Raise(alert); };
   auto server = Server::Start(options);
   if (!server) return Fail(WithOwner(server.error(), folder->store()), out);
@@ -84,7 +82,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   while (!Interrupted()) WaitForInput(-1, std::chrono::milliseconds(-1));
   out.Write("stopping\n");
   out.Flush();
-  const bool done = (*server)->Drain(arguments.Duration("drain-timeout"));
+  const bool done = (*server)->Drain(settings.drain_timeout);
   if (!done) out.WriteError("everstep: some steps still ran; the next start delivers them again\n");
   return ExitCode::kOk;
 }
@@ -97,9 +95,10 @@ const Command kServe{
     0,
     0,
     "Serve the HTTP API on the data folder until interrupted.",
-    "The first start makes an admin's token and says where it is. SIGTERM or Ctrl-C stops\n"
-    "cleanly: no new requests, what has begun is finished within --drain-timeout, the rest is\n"
-    "delivered again by the next start.",
+    "Settings come from flags, the environment and a file, the first of these first; 'everstep\n"
+    "config check' shows what holds, docs/configuration.md lists all. The first start makes an\n"
+    "admin's token and says where it is. SIGTERM or Ctrl-C stops cleanly: no new requests, what\n"
+    "has begun is finished within --drain-timeout, the rest is delivered again by the next start.",
     kOptions,
     Run,
 };
