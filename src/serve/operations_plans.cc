@@ -1,5 +1,6 @@
 // Plans and artifacts.
 
+#include <array>
 #include <utility>
 
 #include "base/json.h"
@@ -119,6 +120,18 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
   bool over_ = false;
 };
 
+// Bytes are kept once, whoever made them. A tenant may read what it uploaded, and what a run of its
+// own has made.
+bool IsTheirs(Api& api, const ApiCall& call, const std::string& sha256, const std::string& run_id) {
+  const auto uploaded = api.engine().store().Read()->FindDocument(
+      {DocumentKind::kArtifact, call.tenant(), sha256});
+  if (uploaded && *uploaded) return true;
+  if (run_id.empty() || !DigestFromHex(sha256)) return false;
+  const auto snapshot = api.log().Snapshot(run_id);
+  return snapshot && snapshot->tenant_id == call.tenant() &&
+         snapshot->artifacts.find("artifact:sha256:" + sha256) != std::string::npos;
+}
+
 }  // namespace
 
 void RegisterPlan(Api& api, CallPtr call) {
@@ -190,11 +203,24 @@ void PutArtifact(Api& api, CallPtr call) {
   ArtifactLabel label{"file", type.empty() ? "application/octet-stream" : std::string(type), name};
   const auto stored = api.artifacts().Write(call->body(), std::move(label));
   if (!stored) return call->Fail(stored.error());
+  const std::array<TenantDocument, 1> owned = {
+      {{{DocumentKind::kArtifact, call->tenant(), stored->sha256}, ToJson(stored->ToValue())}}};
+  const Status noted = api.embedded_log().committer().BetweenCommits(
+      [&] { return api.engine().store().PutDocuments(owned); });
+  if (!noted) return call->Fail(noted.error());
   call->Json(201, ToJson(stored->ToValue()), {{"Location", "/v1/artifacts/" + stored->sha256}});
 }
 
 void GetArtifact(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const std::string run_id = query.Text("runId").value_or("");
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string& sha256 = call->Parameter("sha256");
+  if (!IsTheirs(api, *call, sha256, run_id)) {
+    return call->Fail(Error{ErrorCode::kArtifactNotFound,
+                            "there is no artifact " + sha256 + " of yours, or of the run",
+                            {}});
+  }
   auto reader = api.artifacts().NewReader("artifact:sha256:" + sha256);
   if (!reader) return call->Fail(reader.error());
   ServerResponse head;

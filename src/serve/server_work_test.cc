@@ -221,7 +221,8 @@ TEST_F(ServerWorkTest, ALargeResultOfAWorkerIsAnArtifact) {
   const std::string large = R"({"n":")" + std::string(200'000, 'y') + "\"}";
   Poll("{\"reports\":[" + Report(task, "\"result\":" + large) + "]}");
   const std::string sha256 = ToHex(Sha256(large));
-  EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + sha256).body, large);
+  EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + sha256 + "?runId=" + run).body, large);
+  EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + sha256).status, 404) << "nobody uploaded it";
 }
 
 }  // namespace

@@ -118,7 +118,8 @@ struct RunPage {
 };
 
 // A small document that belongs to no run, of a tenant: its kind and its name find it.
-enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kAnswer = 2 };  // stored: never reuse
+// Stored: never reuse.
+enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kArtifact = 2 };
 struct DocumentKey {
   DocumentKind kind{};
   std::string tenant_id;

@@ -293,7 +293,7 @@ TEST_P(StoreContract, DocumentsAreFoundByNameAndListedInItsOrder) {
                                                  {key("acme", "a"), "A"},
                                                  {key("acme", "ab"), "AB"},
                                                  {key("acme2", "a"), "other"},
-                                                 {{DocumentKind::kAnswer, "acme", "a"}, "answer"}};
+                                                 {{DocumentKind::kArtifact, "acme", "a"}, "answer"}};
   ASSERT_TRUE(bench_.store().PutDocuments(documents));
   EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "a")), "A");
   EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "c")), std::nullopt);

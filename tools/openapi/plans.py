@@ -81,8 +81,10 @@ OPERATIONS = [
         answers={"201": ("Stored.", {JSON: ref("ArtifactRef")}, ("Location",))}),
     Operation(
         "GET", "/v1/artifacts/{sha256}", "getArtifact", "Artifacts", "artifact.read", "Get an artifact",
-        "Streamed. The bytes are checked on the way: an answer that breaks off is not whole.",
+        "What the tenant has uploaded, or with `runId` what that run has made. Streamed. The bytes are checked "
+        "on the way: an answer that breaks off is not whole.",
         [Example("note", "a short text", 200, NOTE, media=BYTES, sha256=NOTE_DIGEST)],
+        query=[query("runId", "the run whose artifact it is", text(maxLength=1024))],
         errors=("404",), answers={"200": ("The bytes.", {BYTES: text()}, ("ETag",))}),
 ]
 PARAMETERS = {

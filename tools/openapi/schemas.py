@@ -343,6 +343,7 @@ WORK = {
         "idempotencyKey": text("the same for every delivery of one attempt: hand it to what you call"),
         "inputs": anything("of the step, secrets in place"),
         "timeoutMs": count(),
+        "traceparent": text("of who started the run"),
         "projectId": text(),
         "environmentId": text(),
     }),

@@ -269,12 +269,15 @@ class AsyncClient:
     ) -> views.Artifact:
         return await self._do(calls.put_artifact(data, content_type, name))
 
-    async def save_artifact(self, artifact: Union[str, views.Artifact], file: BinaryIO) -> int:
+    async def save_artifact(
+        self, artifact: Union[str, views.Artifact], file: BinaryIO, run_id: Optional[str] = None
+    ) -> int:
         """Writes an artifact (its digest, or its URI) into a file as it comes, and answers its
-        size. EverstepError with ARTIFACT_DAMAGED: what came has another digest."""
+        size. `run_id`: the run that made it, if it was not uploaded. EverstepError with
+        ARTIFACT_DAMAGED: what came has another digest."""
         path = calls.artifact_path(artifact)
         digest, size = hashlib.sha256(), 0
-        async for piece in self._connections.pieces(path):
+        async for piece in self._connections.pieces(path + calls.of_run(run_id)):
             digest.update(piece)
             size += len(piece)
             file.write(piece)

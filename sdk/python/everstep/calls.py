@@ -225,6 +225,10 @@ def put_artifact(data: bytes, content_type: str, name: Optional[str]) -> Call[vi
     return Call("POST", path, decode, data, content_type)
 
 
+def of_run(run_id: Optional[str]) -> str:
+    return _query(runId=run_id)
+
+
 def artifact_path(artifact: Union[str, views.Artifact]) -> str:
     """Of an artifact, its URI, or its digest."""
     uri = artifact.sha256 if isinstance(artifact, views.Artifact) else artifact
