@@ -40,6 +40,7 @@ extern const Command kLogHealth;
 extern const Command kDemo;
 extern const Command kBenchAppend;
 extern const Command kBenchRun;
+extern const Command kBenchServe;
 extern const Command kVersion;
 extern const Command kHelp;
 
@@ -50,7 +51,7 @@ inline constexpr const Command* kCommands[] = {
     &kDeliver,      &kReplay,      &kPlanCheck,  &kPlanGraph,   &kSecretSet,   &kSecretList,
     &kSecretRemove, &kLogAppend,   &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,
     &kLogVerify,    &kLogBackup,   &kLogRestore, &kLogCompact,  &kLogRetain,   &kLogHealth,
-    &kDemo,         &kBenchAppend, &kBenchRun,   &kVersion,     &kHelp,
+    &kDemo,         &kBenchAppend, &kBenchRun,   &kVersion,     &kHelp,        &kBenchServe,
 };
 
 }  // namespace everstep::cli

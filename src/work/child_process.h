@@ -35,6 +35,7 @@ class ChildProcess {
   FileDescriptor& input() { return input_; }
   FileDescriptor& output() { return output_; }
   FileDescriptor& errors() { return errors_; }
+  pid_t id() const { return id_; }
   // Readable when it has ended.
   int ended() const { return ended_.get(); }
 

@@ -11,7 +11,6 @@
 #include "commands.h"
 #include "output.h"
 #include "run/local_engine.h"
-#include "store/rocksdb_key_value.h"
 
 namespace everstep::cli {
 namespace {
@@ -113,21 +112,6 @@ class Bench {
   std::size_t target_ = 0;
   std::unique_ptr<Engine> engine_;
 };
-
-double RawWriteMicros() {
-  const ScratchDirectory at;
-  const auto raw = std::move(*OpenRocksdbKeyValue(at.path() + "/raw", {}, SystemClock()));
-  const std::string value(300, 'x');
-  std::vector<double> micros;
-  for (int i = 0; i < 1000; ++i) {
-    const double begin = WallSeconds();
-    const auto batch = raw->NewBatch();
-    batch->Put(Table::kEvents, std::to_string(i), value);
-    EVERSTEP_ASSERT(raw->Write(*batch).has_value());
-    micros.push_back((WallSeconds() - begin) * 1e6);
-  }
-  return Quantile(micros, 0.5);
-}
 
 void Throughput(std::size_t runs, BenchReport& report) {
   constexpr std::size_t kInFlight = 256;

@@ -11,8 +11,10 @@
 #include <fstream>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/environment.h"
 #include "event/idempotency_key.h"
+#include "store/rocksdb_key_value.h"
 
 namespace everstep::cli {
 namespace {
@@ -40,7 +42,8 @@ void Workload::Add(const std::string& run_id, std::string_view type, std::string
       IdempotencyKey(KeyVersion::kV1, {run_id, instance, 1, type, "plan_xyz", kPlanVersion});
   std::string event = R"({"eventType":")" + std::string(type) +
                       R"(","emittedAt":"2026-02-12T00:00:00.000Z","runId":")" + run_id +
-                      R"(","tenantId":"tenant_acme","projectId":"proj_marketing",)"
+                      R"(","tenantId":")" + tenant_id_ +
+                      R"(","projectId":"proj_marketing",)"
                       R"("environmentId":"prod","planId":"plan_xyz","planVersion":"1.2",)"
                       R"("engineAttemptId":1,"logicalAttemptId":1,"idempotencyKey":")" +
                       ToHex(key) + "\"";
@@ -87,6 +90,21 @@ std::vector<std::string_view> Workload::Batch(std::size_t from, std::size_t coun
           events_.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
+double RawWriteMicros() {
+  const ScratchDirectory at;
+  const auto raw = std::move(*OpenRocksdbKeyValue(at.path() + "/raw", {}, SystemClock()));
+  const std::string value(300, 'x');
+  std::vector<double> micros;
+  for (int i = 0; i < 1000; ++i) {
+    const double begin = WallSeconds();
+    const auto batch = raw->NewBatch();
+    batch->Put(Table::kEvents, std::to_string(i), value);
+    EVERSTEP_ASSERT(raw->Write(*batch).has_value());
+    micros.push_back((WallSeconds() - begin) * 1e6);
+  }
+  return Quantile(micros, 0.5);
+}
+
 double CpuSeconds() {
   rusage usage{};
   EVERSTEP_ASSERT(::getrusage(RUSAGE_SELF, &usage) == 0);
@@ -97,9 +115,7 @@ double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double ResidentMegabytes() {
-  return static_cast<double>(ResidentBytes()) / 1048576.0;
-}
+double ResidentMegabytes() { return static_cast<double>(ResidentBytes()) / 1048576.0; }
 
 double Quantile(std::vector<double> values, double q) {
   EVERSTEP_ASSERT(!values.empty());

@@ -12,6 +12,8 @@ class Workload {
  public:
   static constexpr std::size_t kEventsPerRun = 22;
 
+  explicit Workload(std::string tenant_id = "tenant_acme") : tenant_id_(std::move(tenant_id)) {}
+
   // A run of ten steps: start, twenty step events, end.
   void AddRun(std::uint64_t number);
   void AddRunStart(const std::string& run_id);
@@ -30,8 +32,12 @@ class Workload {
   void Add(const std::string& run_id, std::string_view type, std::string_view step_id,
            std::string_view payload);
 
+  const std::string tenant_id_;
   std::vector<std::string> events_;
 };
+
+// A durable write of one small row, p50, without anything of ours.
+double RawWriteMicros();
 
 // What the process has used so far.
 double CpuSeconds();

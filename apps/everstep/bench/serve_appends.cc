@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "base/assert.h"
+#include "bench/bench_child.h"
+#include "bench/load_client.h"
+#include "bench/serve_parts.h"
+
+namespace everstep::cli {
+namespace {
+
+constexpr std::size_t kConnections = 64;
+constexpr std::size_t kHellos = 60'000;
+constexpr std::string_view kTarget = "/v1/events?dialect=contract";
+
+struct Rate {
+  double per_second = 0;
+  double server_cpu_micros = 0;
+  double p50_micros = 0;
+};
+
+// Each connection sends its own list, in order.
+Rate Measure(const BenchServer& server, const std::vector<std::vector<std::string>>& requests,
+             int expected_status) {
+  LoadClient client(server.address(), requests.size());
+  std::vector<std::size_t> next(requests.size(), 0);
+  std::vector<double> sent_at(requests.size(), 0);
+  std::vector<double> micros;
+  std::size_t total = 0;
+  for (const auto& list : requests) total += list.size();
+  micros.reserve(total);
+  const double cpu = server.CpuSeconds();
+  const double begin = WallSeconds();
+  client.Run(
+      [&](std::size_t number) -> std::optional<std::string> {
+        if (next[number] == requests[number].size()) return std::nullopt;
+        sent_at[number] = WallSeconds();
+        return requests[number][next[number]++];
+      },
+      [&](std::size_t number, const LoadClient::Answer& answer) {
+        EVERSTEP_ASSERT(answer.status == expected_status);
+        // Of a batch: none of its events may have been refused.
+        EVERSTEP_ASSERT(answer.body.find("\"code\"") == std::string_view::npos);
+        micros.push_back((WallSeconds() - sent_at[number]) * 1e6);
+      },
+      [&] { return micros.size() == total; });
+  const double wall = WallSeconds() - begin;
+  const auto count = static_cast<double>(total);
+  return {count / wall, (server.CpuSeconds() - cpu) / count * 1e6, Quantile(micros, 0.5)};
+}
+
+// Runs of ten steps; each connection has runs of its own.
+std::vector<std::vector<std::string>> Appends(std::size_t events, std::size_t batch) {
+  std::vector<std::vector<std::string>> requests(kConnections);
+  const std::size_t runs =
+      std::max<std::size_t>(1, events / Workload::kEventsPerRun / kConnections);
+  for (std::size_t number = 0; number < kConnections; ++number) {
+    Workload work("default");
+    for (std::size_t run = 0; run < runs; ++run) work.AddRun(run * kConnections + number);
+    for (std::size_t from = 0; from < work.size(); from += batch) {
+      std::string body;
+      for (const std::string_view event : work.Batch(from, batch)) {
+        body.append(body.empty() ? "" : ",").append(event);
+      }
+      if (batch > 1) body = "[" + body + "]";
+      requests[number].push_back(LoadClient::Post(kTarget, body));
+    }
+  }
+  return requests;
+}
+
+Rate Hello(const BenchServer& server) {
+  const std::vector<std::string> list(kHellos / kConnections, LoadClient::Get("/livez"));
+  return Measure(server, std::vector(kConnections, list), 200);
+}
+
+}  // namespace
+
+void ServeAppends(std::size_t events, BenchReport& report) {
+  const BenchServer server;
+  const auto requests = Appends(events, 1);
+  // Before and after, since the machine may not be the same all the time.
+  const Rate before = Hello(server);
+  const Rate appends = Measure(server, requests, 201);
+  const Rate after = Hello(server);
+  const double limit = (before.per_second + after.per_second) / 2;
+  report.Add("limit: GET /livez, 64 connections", limit, "requests/s");
+  report.Add("limit: server CPU", (before.server_cpu_micros + after.server_cpu_micros) / 2,
+             "µs/request");
+  report.Add("single durable appends, 64 connections", appends.per_second, "events/s");
+  report.AtLeast("appends / limit", appends.per_second / limit * 100, "%", 40);
+  report.Add("server CPU", appends.server_cpu_micros, "µs/event");
+  report.Add("append answered, p50", appends.p50_micros, "µs");
+}
+
+void ServeBatches(std::size_t events, BenchReport& report) {
+  constexpr std::size_t kBatch = 100;
+  const BenchServer server;
+  const auto requests = Appends(events, kBatch);
+  std::size_t sent = 0;
+  for (const auto& list : requests) sent += list.size();
+  const Rate batches = Measure(server, requests, 200);
+  // The last batch of a connection may be smaller.
+  const std::size_t runs =
+      std::max<std::size_t>(1, events / Workload::kEventsPerRun / kConnections) * kConnections;
+  const double per_batch =
+      static_cast<double>(runs * Workload::kEventsPerRun) / static_cast<double>(sent);
+  report.AtLeast("appends in batches of 100, 64 connections", batches.per_second * per_batch,
+                 "events/s", 120'000);
+  report.Add("server CPU", batches.server_cpu_micros / per_batch, "µs/event");
+  report.Add("batch answered, p50", batches.p50_micros, "µs");
+}
+
+}  // namespace everstep::cli
