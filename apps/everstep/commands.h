@@ -23,6 +23,12 @@ extern const Command kDeliver;
 extern const Command kReplay;
 extern const Command kPlanCheck;
 extern const Command kPlanGraph;
+extern const Command kTokenCreate;
+extern const Command kTokenList;
+extern const Command kTokenRevoke;
+extern const Command kTokenRotate;
+extern const Command kAuditVerify;
+extern const Command kDoctor;
 extern const Command kSecretSet;
 extern const Command kSecretList;
 extern const Command kSecretRemove;
@@ -37,6 +43,7 @@ extern const Command kLogRestore;
 extern const Command kLogCompact;
 extern const Command kLogRetain;
 extern const Command kLogHealth;
+extern const Command kCompletion;
 extern const Command kDemo;
 extern const Command kBenchAppend;
 extern const Command kBenchRun;
@@ -46,12 +53,14 @@ extern const Command kHelp;
 
 // All of them, in the order in which the help shows them.
 inline constexpr const Command* kCommands[] = {
-    &kRun,          &kStart,       &kServe,      &kConfigCheck, &kConfigTable, &kLs,
-    &kShow,         &kEvents,      &kTimeline,   &kWhy,         &kSignal,      &kApprove,
-    &kDeliver,      &kReplay,      &kPlanCheck,  &kPlanGraph,   &kSecretSet,   &kSecretList,
-    &kSecretRemove, &kLogAppend,   &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,
-    &kLogVerify,    &kLogBackup,   &kLogRestore, &kLogCompact,  &kLogRetain,   &kLogHealth,
-    &kDemo,         &kBenchAppend, &kBenchRun,   &kVersion,     &kHelp,        &kBenchServe,
+    &kRun,          &kStart,     &kServe,       &kConfigCheck, &kConfigTable, &kLs,
+    &kShow,         &kEvents,    &kTimeline,    &kWhy,         &kSignal,      &kApprove,
+    &kDeliver,      &kReplay,    &kPlanCheck,   &kPlanGraph,   &kSecretSet,   &kSecretList,
+    &kSecretRemove, &kLogAppend, &kLogRead,     &kLogSnapshot, &kLogTimeline, &kLogRuns,
+    &kLogVerify,    &kLogBackup, &kLogRestore,  &kLogCompact,  &kLogRetain,   &kLogHealth,
+    &kTokenCreate,  &kTokenList, &kTokenRevoke, &kTokenRotate, &kAuditVerify, &kDoctor,
+    &kCompletion,   &kDemo,      &kBenchAppend, &kBenchRun,    &kBenchServe,  &kVersion,
+    &kHelp,
 };
 
 }  // namespace everstep::cli

@@ -60,13 +60,9 @@ Result<std::optional<ClientOptions>> FindServer(const Arguments& arguments) {
     options.url = Variable("EVERSTEP_SERVER");
   }
   if (options.url.empty() && !names_server) return std::optional<ClientOptions>();
+  while (options.url.ends_with('/')) options.url.pop_back();
   if (options.url.find('@') != std::string::npos) {
     return Misused("the server's URL has no user in it; give the token by --token-file");
-  }
-  for (const std::string_view option : {"tenant", "role"}) {
-    if (IsGiven(arguments, option)) {
-      return Misused("--" + std::string(option) + " is what the token says; leave it out");
-    }
   }
   auto token = TokenOf(arguments);
   if (!token) return std::move(token).error();
@@ -75,6 +71,20 @@ Result<std::optional<ClientOptions>> FindServer(const Arguments& arguments) {
                                         ? arguments.Text(kCaFileOption.name)
                                         : Variable("EVERSTEP_CA_FILE");
   return std::optional(std::move(options));
+}
+
+Status CheckTokenDecides(const Arguments& arguments) {
+  for (const std::string_view option : {"tenant", "role"}) {
+    if (IsGiven(arguments, option)) {
+      return Misused("--" + std::string(option) + " is what the token says; leave it out");
+    }
+  }
+  return Ok();
+}
+
+Status CheckUrl(std::string_view url) {
+  if (url.starts_with("http://") || url.starts_with("https://")) return Ok();
+  return Misused("the server's URL must begin with http:// or https://");
 }
 
 std::string ServerWords(const Arguments& arguments) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "arguments.h"
 #include "everstep/client.h"
@@ -21,9 +22,15 @@ inline constexpr OptionSpec kCaFileOption{
 
 // The server that the command is for: --server, else, without --data, $EVERSTEP_SERVER. Nothing:
 // none, the command is for the data folder. kInvalidArgument: --data and --server, a token file
-// that cannot be read, options that a server does not take (the tenant and the role come from the
-// token). The command must have the three options.
+// that cannot be read. The command must have the three options.
 Result<std::optional<ClientOptions>> FindServer(const Arguments& arguments);
+
+// To a server the token says whose tenant it is and which roles there are: kInvalidArgument if
+// --tenant or --role was given.
+Status CheckTokenDecides(const Arguments& arguments);
+
+// Of a server. kInvalidArgument.
+Status CheckUrl(std::string_view url);
 
 // " --server URL --token-file FILE": for commands shown to people.
 std::string ServerWords(const Arguments& arguments);

@@ -116,6 +116,9 @@ ExitCode RunOnStore(const Arguments& arguments, Output& out) {
   const StoreCommand& command = *arguments.command().on_store;
   auto server = FindServer(arguments);
   if (!server) return Fail(server.error(), out);
+  if (*server) {
+    if (const Status fit = CheckTokenDecides(arguments); !fit) return Fail(fit.error(), out);
+  }
   std::string body;
   if (command.prepare != nullptr) {
     auto prepared = command.prepare(arguments);

@@ -120,7 +120,38 @@ run serve --listen 127.0.0.1:0
 expect "a second server on the folder is refused" '((status == 5)) && says "owns the store" err'
 run serve --data other --dev --listen 0.0.0.0:0
 expect "--dev is refused on other addresses" '((status == 2)) && says loopback err'
-#NEXT-SECTION
+run serve --data other --io-threads many
+expect "a flag that cannot be is named" '((status == 2)) && says "--io-threads takes a whole number" err'
+
+# ---- tokens
+run token create ci --role operator
+token=$(cat out)
+expect "a token is made and printed" '((status == 0)) && [[ $token == est_* ]] && ! says "$token" err'
+EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run ls
+expect "it can be used" '((status == 0))'
+EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run token list
+expect "but not for what its role may not" '((status == 1)) && says AUTHZ_DENIED err'
+run token list
+expect "tokens are listed without their secrets" '((status == 0)) && says ci && says operator && ! says "$token"'
+id=$(awk '$2 == "ci" { print $1 }' out)
+run token rotate "$id" --grace 0s
+fresh=$(cat out)
+EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run ls
+expect "a rotated token's old secret ends" '((status == 1)) && [[ $fresh == est_* && $fresh != "$token" ]]'
+run token revoke "$id"
+EVERSTEP_TOKEN=$fresh EVERSTEP_TOKEN_FILE= run ls
+expect "a revoked token ends" '((status == 1)) && says revoked err'
+run token create x --role emperor
+expect "an unknown role is refused" '((status == 3)) && says "/roles/0" err'
+EVERSTEP_SERVER= run token list
+expect "a folder with a server is left to it" '((status == 5)) && says "--server" err'
+
+# ---- doctor and audit beside a server
+EVERSTEP_SERVER= run doctor
+expect "doctor finds a sound folder sound" '((status == 0)) && says "ok    audit" && says "has it open"'
+expect "and reminds of the admin's token" 'says "warn  admin-token"'
+run audit verify
+expect "the audit log is in order" '((status == 0)) && says "in order" && says "head: entry"'
 
 # ---- stop and go on
 run start naps.yaml --run-id naps
@@ -135,4 +166,105 @@ expect "the next start makes no second admin's token" '! says admin-token second
 run events naps --until-end
 expect "what was running goes on" '((status == 0)) && says RunCompleted'
 stop second
+
+# ---- the folder at rest
+unset EVERSTEP_SERVER EVERSTEP_TOKEN_FILE
+run token create night --role viewer --tenant acme --expires-in 1h
+expect "tokens are made in a folder at rest" '((status == 0)) && [[ $(cat out) == est_* ]]'
+run token list --output json
+expect "and listed there" '((status == 0)) && says "\"name\": \"night\"" && says "\"tenantId\": \"acme\""'
+run token create night --role emperor
+expect "with roles that there are" '((status == 2)) && says "no role" err'
+run token revoke nobody
+expect "an unknown token is said so" '((status == 2)) && says "there is no token" err'
+run audit verify
+expect "and the audit log knows of it" '((status == 0)) && grep -q createToken data/audit.log'
+run start greet.yaml --run-id resting
+expect "a start in a folder at rest is recorded" '((status == 0)) && [[ $(cat out) == resting ]]'
+run start greet
+expect "where plans have no ids" '((status == 4)) && says "--server" err'
+chmod 644 data/tokens.json
+run doctor
+expect "doctor finds open files" '((status == 7)) && says "fail  tokens.json" && says "do: chmod go= "'
+chmod 600 data/tokens.json
+cp data/audit.log kept
+sed -i '1s/server.start/server.starT/' data/audit.log
+run audit verify
+expect "a changed entry is found" '((status == 7)) && says "line 1"'
+run doctor
+expect "by doctor too" '((status == 7)) && says "fail  audit"'
+cp kept data/audit.log
+
+# ---- settings
+cat >data/everstep.yaml <<'YAML'
+drainTimeout: 5s
+limits: {headers: 50}
+webhooks: {acme: env:ACME_HOOK}
+YAML
+export ACME_HOOK=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+EVERSTEP_LIMITS_HEADERS=60 run config check
+expect "settings say where they come from" '((status == 0)) && grep -qE "^drainTimeout +5s +.*everstep.yaml:1:15" out'
+expect "the environment goes before the file" 'grep -qE "^limits.headers +60 +EVERSTEP_LIMITS_HEADERS" out'
+expect "secrets are not shown" 'says env:ACME_HOOK && ! says MfKQ'
+run config check --output json
+expect "settings are JSON if wanted" '((status == 0)) && python3 -m json.tool out >/dev/null'
+echo 'lisen: x' >wrong.yaml
+run config check wrong.yaml
+expect "a wrong setting is placed and corrected" '((status == 2)) && says "wrong.yaml:1:1: there is no setting" err && says "listen" err'
+run serve --config wrong.yaml
+expect "no server starts with it" '((status == 2)) && says wrong.yaml err'
+run doctor --config wrong.yaml
+expect "and doctor says so" '((status == 7)) && says "fail  settings"'
+
+# ---- TLS and the log
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout key.pem -out cert.pem \
+  -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1,DNS:localhost >/dev/null 2>&1
+serve tls --tls-certificate cert.pem --tls-key key.pem
+expect "a server with a certificate speaks TLS" '[[ $url == https://127.0.0.1:* ]]'
+export EVERSTEP_TOKEN_FILE=$work/data/admin-token
+run ls --server "$url" --ca-file cert.pem
+expect "which a command checks against its authorities" '((status == 0)) && says resting'
+run ls --server "$url"
+expect "a certificate nobody vouches for is refused" '((status != 0)) && says SERVER_UNAVAILABLE err'
+run events resting --until-end --server "$url" --ca-file cert.pem
+expect "a run that was recorded at rest is run by the server" '((status == 0)) && says RunCompleted'
+stop tls
+expect "the log is one JSON object a line" \
+  'python3 -c "import json;[json.loads(l) for l in open(\"tls.err\")]" && says "\"event\":\"server.start\"" tls.err'
+expect "from the start to the stop" 'says "\"event\":\"server.stop\"" tls.err'
+expect "and holds no token" '! says est_ tls.err && ! says MfKQ tls.err'
+export EVERSTEP_TLS_CERTIFICATE=$work/cert.pem EVERSTEP_TLS_KEY=$work/key.pem
+run doctor
+expect "doctor reads the certificate" '((status == 0)) && says "ok    tls" && says "CN = localhost"'
+openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out other.pem 2>/dev/null
+EVERSTEP_TLS_KEY=$work/other.pem run doctor
+expect "and finds a key that is not its own" '((status == 7)) && says "fail  tls"'
+unset EVERSTEP_TLS_CERTIFICATE EVERSTEP_TLS_KEY
+begin text serve --listen 127.0.0.1:0 --log-format text --log-level error
+wait_for "says 'listening on ' text.out"
+stop text
+expect "a level leaves out what is less severe" '! says server.start text.err'
+
+# ---- completion
+run completion bash
+expect "there is completion for bash" '((status == 0)) && bash -n out'
+# complete_words WORD...: what bash offers for the last of them.
+complete_words() {
+  bash -c 'source ./out; COMP_WORDS=(everstep "$@"); COMP_CWORD=$#; _everstep; printf "%s\n" "${COMPREPLY[@]}"' \
+    bash "$@" >offered
+}
+complete_words to
+expect "it completes commands" '[[ $(cat offered) == token ]]'
+complete_words log ver
+expect "and their second words" '[[ $(cat offered) == verify ]]'
+complete_words run --inp
+expect "and options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
+complete_words events r --dialect dev
+expect "and values of options" '[[ $(cat offered) == devkit ]]'
+run completion fish
+expect "there is completion for fish" '((status == 0)) && says "complete -c everstep"'
+run completion zsh
+expect "and zsh" '((status == 0)) && says "#compdef everstep"'
+run completion tcsh
+expect "and no other" '((status == 2))'
 exit $((failures > 0))

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "commands.h"
+#include "data_folder.h"
+#include "doctor_checks.h"
+#include "output.h"
+#include "serve_settings.h"
+
+namespace everstep::cli {
+namespace {
+
+constexpr OptionSpec kOptions[] = {kFolderOption, kConfigOption, kOutputOption};
+constexpr std::string_view kVerdicts[] = {"ok", "warn", "fail"};
+constexpr Colour kColours[] = {Colour::kGreen, Colour::kYellow, Colour::kRed};
+
+std::vector<Finding> FindingsOf(const Arguments& arguments, const Folder& folder) {
+  std::vector<Finding> findings;
+  ServeSettings settings;
+  if (auto loaded = SettingsFor(arguments, folder, "")) {
+    settings = std::move(loaded->settings);
+    findings.push_back({Finding::Verdict::kOk, "settings", "can be used", {}});
+  } else {
+    const Error& error = loaded.error();
+    std::string text = error.message;
+    for (const Fault& fault : error.faults) text += "; " + fault.pointer + " " + fault.message;
+    findings.push_back({Finding::Verdict::kFail, "settings", text, "everstep config check"});
+  }
+  for (Finding& finding : CheckFiles(folder)) findings.push_back(std::move(finding));
+  const ServerOptions& server = settings.server;
+  findings.push_back(CheckDisk(folder, server));
+  findings.push_back(CheckSyncs(folder));
+  findings.push_back(CheckStore(folder));
+  findings.push_back(CheckAudit(folder));
+  findings.push_back(CheckHandles(server));
+  findings.push_back(CheckClock(folder));
+  findings.push_back(CheckTls(server));
+  findings.push_back(CheckServer(folder, server));
+  return findings;
+}
+
+std::string JsonOf(const std::vector<Finding>& findings) {
+  std::string text;
+  JsonWriter json(text);
+  json.BeginArray();
+  for (const Finding& finding : findings) {
+    json.BeginObject();
+    json.Member("verdict", kVerdicts[static_cast<std::size_t>(finding.verdict)]);
+    json.Member("subject", finding.subject);
+    json.Member("text", finding.text);
+    if (!finding.remedy.empty()) json.Member("remedy", finding.remedy);
+    json.EndObject();
+  }
+  json.EndArray();
+  return text;
+}
+
+ExitCode Run(const Arguments& arguments, Output& out) {
+  const auto folder = Folder::Find(arguments);
+  if (!folder) return Fail(folder.error(), out);
+  const std::vector<Finding> findings = FindingsOf(arguments, *folder);
+  const bool failed = std::ranges::any_of(
+      findings, [](const Finding& f) { return f.verdict == Finding::Verdict::kFail; });
+  const ExitCode code = failed ? ExitCode::kFaults : ExitCode::kOk;
+  if (const OutputForm form = FormOf(arguments); form != OutputForm::kTable) {
+    WriteDocument(form, JsonOf(findings), out);
+    return code;
+  }
+  for (const Finding& finding : findings) {
+    const auto at = static_cast<std::size_t>(finding.verdict);
+    std::string verdict(kVerdicts[at]);
+    verdict.resize(4, ' ');
+    std::string subject = finding.subject;
+    subject.resize(std::max<std::size_t>(subject.size(), 12), ' ');
+    out.Write(out.look().Paint(kColours[at], verdict) + "  " + subject + "  " +
+              Printable(finding.text) + "\n");
+    if (!finding.remedy.empty()) out.Write("                    do: " + finding.remedy + "\n");
+  }
+  return code;
+}
+
+}  // namespace
+
+const Command kDoctor{
+    "doctor",
+    "",
+    0,
+    0,
+    "Check a data folder, this machine and its server, and say what to do.",
+    "Looks at permissions, disk, the store, the audit log, limits, the clock, TLS files and\n"
+    "settings, and asks the server if one runs. Exits with 7 if a check failed.",
+    kOptions,
+    Run,
+};
+
+}  // namespace everstep::cli

@@ -1,0 +1,241 @@
+#include "doctor_checks.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/timestamp.h"
+#include "everstep/log.h"
+#include "net/certificate.h"
+#include "net/http_client.h"
+#include "output.h"
+#include "serve/audit_lines.h"
+#include "snapshot_text.h"
+#include "work/file_descriptor.h"
+
+namespace everstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using enum Finding::Verdict;
+
+constexpr int kSyncs = 20;
+constexpr std::chrono::milliseconds kSlowSync{20};
+constexpr std::chrono::hours kExpiresSoon{24 * 14};
+constexpr std::uint64_t kHandlesBeside = 256;  // the store's files, tools, pipes
+
+// Before this program was there, or far ahead: the clock was not set.
+constexpr std::string_view kEarliest = "2026-01-01T00:00:00Z";
+constexpr std::string_view kLatest = "2100-01-01T00:00:00Z";
+
+Finding Fine(std::string subject, std::string text) {
+  return {kOk, std::move(subject), std::move(text), {}};
+}
+
+bool Exists(const std::string& path) {
+  std::error_code failed;
+  return fs::exists(path, failed);
+}
+
+// The folder, or what is nearest above it: it may not have been made yet.
+std::string NearestAbove(const std::string& path) {
+  std::error_code failed;
+  fs::path at = fs::absolute(path, failed);
+  while (!at.empty() && !fs::exists(at, failed) && at != at.parent_path()) at = at.parent_path();
+  return at.string();
+}
+
+}  // namespace
+
+std::vector<Finding> CheckFiles(const Folder& folder) {
+  constexpr std::array kPrivate = {"",           "/tokens.json", "/admin-token", "/audit.key",
+                                   "/audit.log", "/secrets.key", "/secrets"};
+  std::vector<Finding> findings;
+  for (const std::string name : kPrivate) {
+    const std::string path = folder.path() + name;
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) continue;
+    const std::string subject = name.empty() ? "folder" : name.substr(1);
+    if (facts.st_uid != ::geteuid()) {
+      findings.push_back({kFail, subject, path + " belongs to another user",
+                          "run this as that user, or change its owner"});
+    } else if ((facts.st_mode & 0077) != 0) {
+      findings.push_back(
+          {kFail, subject, path + " can be opened by other users", "chmod go= " + path});
+    }
+  }
+  if (findings.empty()) {
+    findings.push_back(Exists(folder.path())
+                           ? Fine("files", folder.path() + ": for its user only")
+                           : Fine("files", folder.path() + " is not there yet; serve makes it"));
+  }
+  if (Exists(folder.path() + "/admin-token")) {
+    findings.push_back({kWarn, "admin-token", "the first admin's token is still in the folder",
+                        "move it to where you keep secrets"});
+  }
+  return findings;
+}
+
+Finding CheckDisk(const Folder& folder, const ServerOptions& options) {
+  std::error_code failed;
+  const auto space = fs::space(NearestAbove(folder.path()), failed);
+  if (failed) return {kFail, "disk", failed.message(), "look at the disk"};
+  const std::string text = BytesText(space.available) + " free";
+  if (space.available < options.engine.log.free_bytes_min) {
+    return {kFail, "disk", text + "; nothing is taken with so little", "make room"};
+  }
+  if (space.available < options.api.free_bytes_ready) {
+    return {kWarn, "disk", text + "; a server with so little is not ready", "make room"};
+  }
+  return Fine("disk", text);
+}
+
+Finding CheckSyncs(const Folder& folder) {
+  const std::string path = NearestAbove(folder.path()) + "/.doctor." + std::to_string(::getpid());
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return {kFail, "syncs", path + ": " + std::strerror(errno), "let its user write"};
+  std::array<std::chrono::microseconds, kSyncs> times{};
+  const std::array<char, 512> bytes{};
+  bool good = true;
+  for (auto& time : times) {
+    const auto begin = SteadyNow();
+    good = good && ::write(file.get(), bytes.data(), bytes.size()) == ssize_t{512} &&
+           ::fdatasync(file.get()) == 0;
+    time = std::chrono::duration_cast<std::chrono::microseconds>(SteadyNow() - begin);
+  }
+  ::unlink(path.c_str());
+  if (!good) return {kFail, "syncs", "a synced write failed", "look at the disk"};
+  std::ranges::sort(times);
+  const auto middle = times[kSyncs / 2];
+  const std::string text = "a synced write takes " + std::to_string(middle.count()) +
+                           " us, at most " + std::to_string(times.back().count()) + " us";
+  if (middle < kSlowSync) return Fine("syncs", text);
+  return {kWarn, "syncs", text, "use a local disk; runs are as slow as its syncs"};
+}
+
+Finding CheckStore(const Folder& folder) {
+  if (!Exists(folder.store())) return Fine("store", "there is none yet");
+  if (const int owner = folder.Owner(); owner > 0) {
+    return Fine("store", "process " + std::to_string(owner) + " has it open");
+  }
+  LogOptions options;
+  options.directory = folder.store();
+  options.create_if_missing = false;
+  options.read_only = true;
+  const auto log = Log::Open(options);
+  if (log) return Fine("store", "opens; nobody has it");
+  return {kFail, "store", std::string(Name(log.error().code)) + ": " + log.error().message,
+          "see docs/errors/" + std::string(Name(log.error().code)) + ".md"};
+}
+
+Finding CheckHandles(const ServerOptions& options) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return {kWarn, "handles", "the limit on open files cannot be read", "ulimit -n"};
+  }
+  const std::uint64_t wanted = options.http.connections_max + kHandlesBeside;
+  const std::string text = "open files: up to " + std::to_string(limit.rlim_cur) + ", for " +
+                           std::to_string(options.http.connections_max) + " connections";
+  if (limit.rlim_cur >= wanted) return Fine("handles", text);
+  return {kWarn, "handles", text,
+          "raise it to " + std::to_string(wanted) + " (ulimit -n), or lower limits.connections"};
+}
+
+Finding CheckClock(const Folder& folder) {
+  const Timestamp now = SystemClock().Now();
+  const std::string text = TimeText(now);
+  const std::string remedy = "set the clock, and keep it with NTP";
+  if (now < *ParseTimestamp(kEarliest) || now > *ParseTimestamp(kLatest)) {
+    return {kFail, "clock", text + " cannot be", remedy};
+  }
+  // What was written in the future was written by another clock.
+  struct stat facts {};
+  if (::stat((folder.path() + "/audit.log").c_str(), &facts) == 0) {
+    const Timestamp written{std::chrono::seconds(facts.st_mtim.tv_sec)};
+    if (written > now + std::chrono::minutes(1)) {
+      return {kWarn, "clock", text + ", but the audit log was written at " + TimeText(written),
+              remedy};
+    }
+  }
+  return Fine("clock", text);
+}
+
+Finding CheckTls(const ServerOptions& options) {
+  const HttpServerOptions& http = options.http;
+  if (http.certificate_file.empty()) {
+    const bool local = std::ranges::all_of(http.listen, IsLoopback);
+    if (local) return Fine("tls", "off; the server listens on loopback only");
+    return {kWarn, "tls", "off, and the server listens on other addresses than loopback",
+            "set tls.certificate and tls.key, or put a proxy with TLS before it"};
+  }
+  const auto certificate = ReadCertificate(http.certificate_file, http.key_file);
+  if (!certificate) {
+    return {kFail, "tls", certificate.error().message, "a server would not start with it"};
+  }
+  const std::string text =
+      certificate->subject + ", valid until " + TimeText(certificate->valid_until);
+  const Timestamp now = SystemClock().Now();
+  struct stat facts {};
+  if (::stat(http.key_file.c_str(), &facts) == 0 && (facts.st_mode & 0077) != 0) {
+    return {kFail, "tls", http.key_file + " can be opened by other users",
+            "chmod go= " + http.key_file};
+  }
+  if (certificate->valid_until <= now || certificate->valid_from > now) {
+    return {kFail, "tls", text + ": not valid now", "renew the certificate"};
+  }
+  if (certificate->valid_until <= now + kExpiresSoon) {
+    return {kWarn, "tls", text, "renew the certificate"};
+  }
+  return Fine("tls", text);
+}
+
+Finding CheckAudit(const Folder& folder) {
+  if (!Exists(folder.path() + "/audit.log")) return Fine("audit", "there is no log yet");
+  const auto key = AuditKey::Read(folder.path() + "/audit.key");
+  if (!key) return {kFail, "audit", key.error().message, "restore audit.key from a backup"};
+  const auto verdict = VerifyAudit(folder.path(), *key);
+  if (!verdict) return {kFail, "audit", verdict.error().message, "look at the disk"};
+  if (verdict->intact()) {
+    return Fine("audit", CountText(verdict->head.seq, "entry", "entries") + " in order");
+  }
+  return {kFail, "audit", verdict->reason, "everstep audit verify; find out who changed it"};
+}
+
+Finding CheckServer(const Folder& folder, const ServerOptions& options) {
+  if (folder.Owner() == 0) return Fine("server", "none has the folder open");
+  std::string address = options.http.listen.front();
+  if (address.ends_with(":0")) return Fine("server", "listens on a port of its own choice");
+  for (const std::string_view any : {"0.0.0.0:", "[::]:"}) {
+    if (address.starts_with(any)) address.replace(0, any.size(), "127.0.0.1:");
+  }
+  const bool tls = !options.http.certificate_file.empty();
+  AddressPolicy policy;
+  policy.allow_private = true;
+  HttpClient client(policy);
+  HttpRequest request;
+  request.url = (tls ? "https://" : "http://") + address + "/readyz";
+  request.timeout = std::chrono::seconds(5);
+  const HttpOutcome outcome = client.SendAndWait(request);
+  if (outcome.failure == HttpFailure::kTls) {
+    return {kWarn, "server", address + " answers, but its certificate is not for this address",
+            "ask it by its name: --server URL"};
+  }
+  if (outcome.failure != HttpFailure::kNone) {
+    return {kWarn, "server", "the folder is open, but nobody answers on " + address,
+            "if its owner is a server, check its settings and log"};
+  }
+  if (outcome.response.status == 200) return Fine("server", address + " is ready");
+  return {kFail, "server",
+          address + " is not ready: status " + std::to_string(outcome.response.status),
+          "see its log; /readyz says why"};
+}
+
+}  // namespace everstep::cli
