@@ -51,9 +51,11 @@ void Welcome(const Server& server, const ServerOptions& options, Output& out) {
     out.Write("listening on " + scheme + address + "\n");
   }
   if (!options.authentication) {
-    out.WriteError(
-        "everstep: WARNING: --dev: no authentication, all tools on. Everybody on this machine can "
-        "run programs as you.\n");
+    constexpr std::string_view kWarning =
+        "--dev: no authentication, all tools on. Everybody on this machine can run programs as "
+        "you.";
+    out.Write("WARNING: " + std::string(kWarning) + "\n");
+    options.api.log->Write({LogLevel::kWarn, "server.dev", kWarning});
   } else if (!server.admin_token_path().empty()) {
     out.Write("the first admin's token is in " + server.admin_token_path() + "\n");
   }
@@ -76,14 +78,21 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   if (!server) return Fail(WithOwner(server.error(), folder->store()), out);
   auto socket = OwnerSocket::Listen(*folder, (*server)->engine(), alerts);
   if (!socket) {
-    out.WriteError("everstep: others cannot ask this process: " + socket.error().message + "\n");
+    log.Write({LogLevel::kWarn,
+               "server.socket",
+               "commands on the folder cannot ask this process",
+               {{"error", socket.error().message}}});
   }
   Welcome(**server, options, out);
   while (!Interrupted()) WaitForInput(-1, std::chrono::milliseconds(-1));
   out.Write("stopping\n");
   out.Flush();
   const bool done = (*server)->Drain(settings.drain_timeout);
-  if (!done) out.WriteError("everstep: some steps still ran; the next start delivers them again\n");
+  if (!done) {
+    log.Write({LogLevel::kWarn, "server.drain",
+               "some steps still ran; the next start delivers them "
+               "again"});
+  }
   return ExitCode::kOk;
 }
 

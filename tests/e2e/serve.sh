@@ -245,6 +245,26 @@ wait_for "says 'listening on ' text.out"
 stop text
 expect "a level leaves out what is less severe" '! says server.start text.err'
 
+python3 - >big.yaml <<'PYTHON'
+print('metadata: {planId: big, planVersion: "1.0"}\nsteps:')
+for i in range(3000):
+    print('  - {stepId: s%d, kind: noop, when: "{{ false }}"}' % i)
+PYTHON
+EVERSTEP_LOG_SLOW_REQUEST=1ms EVERSTEP_STORE_FREE_READY=1000000G serve slow
+run start big.yaml --server "$url"
+expect "a large plan is taken" '((status == 0))'
+wait_for 'says "\"event\":\"request.slow\"" slow.err'
+expect "a slow request is logged with its operation and trace" \
+  'grep "request.slow" slow.err | grep "\"operation\":\"startRun\"" | grep -q "\"traceId\":\"[0-9a-f]\{32\}\""'
+python3 -c "import urllib.request as u;u.urlopen('$url/readyz')" 2>/dev/null
+wait_for 'says "\"event\":\"request.failed\"" slow.err'
+expect "and so is an answer of 5xx" 'grep request.failed slow.err | grep -q "\"status\":503"'
+stop slow
+begin dev serve --listen 127.0.0.1:0 --dev --data devdata
+wait_for "says 'listening on ' dev.out"
+stop dev
+expect "--dev says so loudly" 'says "WARNING: --dev: no authentication" dev.out && says server.dev dev.err'
+
 # ---- completion
 run completion bash
 expect "there is completion for bash" '((status == 0)) && bash -n out'
