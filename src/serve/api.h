@@ -109,6 +109,7 @@ class Api final : public HttpHandler, private CallObserver {
   }
   bool draining() const { return draining_.load(); }
   WorkerThreads& pool() { return pool_; }
+  std::size_t kept_answer_bytes() const { return answers_.bytes(); }  // of idempotency keys
 
   // The run, if it is the caller's tenant's. Nothing: it has been answered.
   std::optional<StoredRun> FindRun(ApiCall& call, const std::string& run_id);

@@ -128,6 +128,7 @@ std::string MetricsText(Api& api) {
   out.Family("everstep_memory_bytes", "gauge", "Memory by part.");
   out.Sample(number(health.memory_bytes), "part=\"runs\"");
   out.Sample(number(api.HttpMetrics().buffered_bytes), "part=\"http\"");
+  out.Sample(number(api.kept_answer_bytes()), "part=\"answers\"");
   out.Sample(number(ResidentBytes()), "part=\"resident\"");
   out.Counter("everstep_worker_leases_lost_total", "Tasks whose worker fell silent.",
               number(api.work().leases_lost()));

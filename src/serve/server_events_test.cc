@@ -274,5 +274,19 @@ TEST_F(ServerEventsTest, HeadIsGetWithoutItsBodyAndOtherMethodsAreNamed) {
   EXPECT_EQ(Get("/v1/runs/%zz").status, 400);
 }
 
+TEST_F(ServerEventsTest, HeadOfAStreamIsItsHeadAlone) {
+  const std::string run = bench_.StartRun(token_, kWaiting);
+  for (const std::string& path : {std::string("/v1/events"), "/v1/runs/" + run + "/events"}) {
+    SocketClient client = bench_.Connect();
+    client.Send(RequestText({.method = "HEAD",
+                             .path = path,
+                             .headers = {{"Accept", "text/event-stream"}},
+                             .token = token_}));
+    EXPECT_EQ(client.ReadAnswer(true).status, 200) << path;
+    client.Send(GetText("/livez"));
+    EXPECT_EQ(client.ReadAnswer().body, "ok\n") << path;
+  }
+}
+
 }  // namespace
 }  // namespace everstep

@@ -108,6 +108,28 @@ TEST_F(ServerRunsTest, AKeyGivesTheSameAnswerAndAnotherBodyIsRefused) {
   EXPECT_EQ(Get("/v1/runs").Json().Get("runs").list().size(), 1U);
 }
 
+TEST_F(ServerRunsTest, AKeyWhoseRequestIsUnderWayHasToWait) {
+  const std::string worker = bench_.RegisterWorker(token_, "far.away");
+  const ServerWorkbench::Request poll{.method = "POST",
+                                      .path = "/v1/workers/" + worker + "/poll",
+                                      .body = R"({"max":1,"waitMs":60000})",
+                                      .headers = {{"Idempotency-Key", "slow"}},
+                                      .token = token_};
+  SocketClient first = bench_.Connect();
+  ASSERT_TRUE(first.Send(RequestText(poll)));
+  while (Get("/metrics").body.find("everstep_http_requests_in_flight 2\n") == std::string::npos) {
+  }
+  const ServerReply second = bench_.Send(poll);
+  EXPECT_EQ(second.status, 409) << second.body;
+  EXPECT_EQ(second.Code(), "IDEMPOTENCY_KEY_IN_USE");
+  bench_.StartRun(token_,
+                  "metadata: {planId: far, planVersion: '1'}\n"
+                  "steps: [{stepId: one, kind: far.away}]\n");
+  const SocketClient::Answer answer = first.ReadAnswer();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(bench_.Send(poll).body, answer.body);
+}
+
 TEST_F(ServerRunsTest, AKeyOfAnotherTokenIsAnotherKey) {
   const ServerReply first = Start(WithPlan(kEcho), "mine");
   token_ = bench_.Token("cafe", "tenant-admin");
