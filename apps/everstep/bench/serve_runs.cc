@@ -5,6 +5,7 @@
 #include "bench/load_client.h"
 #include "bench/serve_parts.h"
 #include "everstep/worker.h"
+#include "machine/state.h"
 #include "wire/api_types.h"
 
 namespace everstep::cli {
@@ -12,7 +13,8 @@ namespace {
 
 constexpr std::size_t kConnections = 64;
 constexpr std::size_t kInFlight = 512;
-constexpr std::size_t kCompleted = 4;  // of RunCounts::runs
+constexpr auto kCompleted = static_cast<std::size_t>(RunStatus::kCompleted);  // of RunCounts
+constexpr double kStalledSeconds = 60;
 constexpr double kCountEvery = 0.005;
 constexpr std::string_view kKind = "bench.work";
 
@@ -61,6 +63,7 @@ void Flood(Pair& pair, const std::string& start, std::size_t runs) {
   std::size_t sent = 0;
   std::size_t completed = 0;
   double counted_at = WallSeconds();
+  double moved_at = counted_at;
   client.Run(
       [&](std::size_t) -> std::optional<std::string> {
         if (sent == runs || sent >= completed + kInFlight) return std::nullopt;
@@ -70,8 +73,11 @@ void Flood(Pair& pair, const std::string& start, std::size_t runs) {
       [](std::size_t, const LoadClient::Answer& answer) { EVERSTEP_ASSERT(answer.status == 201); },
       [&] {
         if (WallSeconds() - counted_at >= kCountEvery) {
-          completed = CompletedRuns(looker) - before;
+          const std::size_t now = CompletedRuns(looker) - before;
           counted_at = WallSeconds();
+          if (now > completed) moved_at = counted_at;
+          EVERSTEP_ASSERT(counted_at - moved_at < kStalledSeconds);
+          completed = now;
         }
         return completed == runs;
       });
