@@ -79,8 +79,8 @@ struct TaskResult {
 // server is away finished results are kept and sent when it is back.
 class Worker {
  public:
-  // Runs on a thread of the worker; several at a time. What it throws becomes a failure that may be
-  // retried (WORKER_EXCEPTION); what is not JSON one that may not (WORKER_RESULT_INVALID).
+  // Runs on a thread of the worker; several at a time. A std::exception it throws becomes a failure
+  // that may be retried (WORKER_EXCEPTION); what is not JSON one that may not (WORKER_RESULT_INVALID).
   using Handler = std::function<TaskResult(const TaskCall&)>;
 
   explicit Worker(WorkerOptions options);

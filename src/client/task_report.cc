@@ -38,8 +38,6 @@ TaskResult Perform(const TaskCall& call, const Worker::Handler& handler) {
   } catch (const std::exception& exception) {
     const std::string what = exception.what();
     result = TaskResult::Failed("WORKER_EXCEPTION", IsText(what) ? what : "an exception", true);
-  } catch (...) {
-    result = TaskResult::Failed("WORKER_EXCEPTION", "an exception of an unknown type", true);
   }
   std::string fault = FaultOf(result);
   if (fault.empty()) return result;
