@@ -80,7 +80,8 @@ struct TaskResult {
 class Worker {
  public:
   // Runs on a thread of the worker; several at a time. A std::exception it throws becomes a failure
-  // that may be retried (WORKER_EXCEPTION); what is not JSON one that may not (WORKER_RESULT_INVALID).
+  // that may be retried (WORKER_EXCEPTION); what is not JSON one that may not
+  // (WORKER_RESULT_INVALID).
   using Handler = std::function<TaskResult(const TaskCall&)>;
 
   explicit Worker(WorkerOptions options);
