@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "base/assert.h"
+#include "net/certificate.h"
+#include "net/http_client.h"
 #include "net/http_server.h"
 #include "testing/server_fixture.h"
 #include "testing/temporary_directory.h"
@@ -168,6 +170,44 @@ TEST_F(HttpServerTlsThreaded, ReadsTheCertificateAgain) {
   EXPECT_EQ(TlsClient(Connect()).name(), "second");
   before.Send(GetText("/old"));
   EXPECT_TRUE(before.ReadUntil("GET /old ").starts_with("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTlsThreaded, AClientTrustsTheAuthoritiesItIsGivenAndNoOthers) {
+  TestHandler handler(Echo);
+  ServeSecurely(handler);
+  WriteCertificate(directory_.path(), "127.0.0.1");
+  ASSERT_TRUE(server_->ReloadCertificate());
+  AddressPolicy policy;
+  policy.allow_private = true;
+  HttpClient client(policy);
+  HttpRequest request;
+  request.url = "https://" + server_->addresses().front() + "/";
+  EXPECT_EQ(client.SendAndWait(request).failure, HttpFailure::kTls);
+  request.ca_file = directory_ / "server.crt";
+  const HttpOutcome trusted = client.SendAndWait(request);
+  EXPECT_EQ(trusted.failure, HttpFailure::kNone) << trusted.message;
+  EXPECT_EQ(trusted.response.status, 200);
+  request.ca_file = "/nowhere/authorities.pem";
+  EXPECT_EQ(client.SendAndWait(request).failure, HttpFailure::kTls);
+}
+
+TEST(CertificateTest, SaysWhoseItIsAndForHowLong) {
+  const TemporaryDirectory directory;
+  WriteCertificate(directory.path(), "everstep.example");
+  const auto view = ReadCertificate(directory / "server.crt", directory / "server.key");
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->subject, "CN = everstep.example");
+  EXPECT_EQ(view->valid_until - view->valid_from, std::chrono::seconds(3'660));
+}
+
+TEST(CertificateTest, NeedsItsOwnKey) {
+  const TemporaryDirectory directory;
+  WriteCertificate(directory.path(), "one");
+  const std::string key = directory / "other.key";
+  std::filesystem::rename(directory / "server.key", key);
+  WriteCertificate(directory.path(), "two");
+  EXPECT_FALSE(ReadCertificate(directory / "server.crt", key));
+  EXPECT_FALSE(ReadCertificate(directory / "nothing", key));
 }
 
 TEST_F(HttpServerTlsThreaded, WithoutBothFilesItDoesNotStart) {
