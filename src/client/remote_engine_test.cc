@@ -152,7 +152,8 @@ TEST_F(RemoteEngineTest, ARunWaitsForItsApproval) {
 TEST_F(RemoteEngineTest, EventsAreAppendedOneByOneWhateverTheOthersAre) {
   const std::vector<std::string_view> events = {
       R"({"eventType":"RunStarted","runId":"x"})", R"({"eventType":"StepStarted",)",
-      R"({"eventType":"StepStarted","runId":"x","stepId":"a"},{"eventType":"RunFailed","runId":"x"})",
+      R"({"eventType":"StepStarted","runId":"x","stepId":"a"},)"
+      R"({"eventType":"RunFailed","runId":"x"})",
       R"({"eventType":"StepCompleted","runId":"x","stepId":"never"})",
       R"({"eventType":"StepStarted","runId":"x","stepId":"a"})"};
   const auto answers = remote_->log().AppendAll(Dialect::kNative, events);

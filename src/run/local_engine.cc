@@ -324,6 +324,7 @@ void LocalEngine::Ended(const PlanRun& run) {
                                         progress.error_code, progress.error_message}}});
   }
   if (options_.on_end) options_.on_end(run.run_id().value(), std::string(Name(run.status())));
+  if (const EndListener* listener = end_listener_.load()) (*listener)(run);
   if (threads_) {
     { const std::lock_guard lock(mutex_); }
     ended_.notify_all();

@@ -78,6 +78,10 @@ class LocalEngine final : public Engine, private LaneHost {
   bool recovered() const { return recovered_.load(); }
   // Prepare neither reads the disk nor fetches anything: the plan is compiled, and is the only one.
   bool IsReadyFor(const StartRequest& request);
+  // Like EngineOptions::on_end, with all that is known of the run, while it is still at hand. Lives
+  // until another is set and the lanes have left it; null: nobody is told.
+  using EndListener = std::function<void(const PlanRun&)>;
+  void SetEndListener(const EndListener* listener) { end_listener_.store(listener); }
 
  private:
   // LaneHost
@@ -143,6 +147,7 @@ class LocalEngine final : public Engine, private LaneHost {
   std::condition_variable clock_wake_;
   bool stop_ = false;  // guarded by mutex_, as all below
   std::atomic<bool> recovered_{false};
+  std::atomic<const EndListener*> end_listener_{nullptr};
   bool look_again_ = false;
   std::atomic<std::uint64_t> timers_fired_{0};
   std::atomic<std::uint64_t> lateness_us_max_{0};

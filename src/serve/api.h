@@ -75,8 +75,10 @@ class Api final : public HttpHandler, private CallObserver {
   void RoundEnded() override { appends_.Flush(); }
   std::size_t BodyBytesMax(const ServerRequest& head) override;
 
-  // The engine's callbacks (EngineOptions), any thread.
-  void RunEnded(const std::string& run_id) { end_waiters_.Ended(run_id); }
+  // The engine's callbacks, any thread.
+  void RunEnded(const PlanRun& run) {
+    end_waiters_.Ended(run.run_id().value(), [&run] { return run.View(); });
+  }
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
   // What /metrics tells of the sockets; set before the first request.
   void SetHttpMetrics(std::function<HttpServerMetrics()> read) { http_metrics_ = std::move(read); }

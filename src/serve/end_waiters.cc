@@ -19,32 +19,41 @@ void EndWaiters::Close() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  for (auto& [time, waiter] : left) waiter.done();
+  for (auto& [time, waiter] : left) waiter.done(nullptr);
 }
 
 void EndWaiters::Add(const std::string& run_id, std::chrono::milliseconds wait, Done done) {
   std::unique_lock lock(mutex_);
   if (stop_) {
     lock.unlock();
-    return done();
+    return done(nullptr);
   }
   const auto place = by_time_.emplace(SteadyNow() + wait, Waiter{run_id, std::move(done)});
   by_run_.emplace(run_id, place);
   if (place == by_time_.begin()) changed_.notify_one();
 }
 
-void EndWaiters::Ended(const std::string& run_id) {
-  std::vector<Done> told;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto [begin, end] = by_run_.equal_range(run_id);
-    for (auto entry = begin; entry != end; ++entry) {
-      told.push_back(std::move(entry->second->second.done));
-      by_time_.erase(entry->second);
-    }
-    by_run_.erase(begin, end);
+std::vector<EndWaiters::Done> EndWaiters::Take(const std::string& run_id) {
+  std::vector<Done> taken;
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = by_run_.equal_range(run_id);
+  for (auto entry = begin; entry != end; ++entry) {
+    taken.push_back(std::move(entry->second->second.done));
+    by_time_.erase(entry->second);
   }
-  for (Done& done : told) done();
+  by_run_.erase(begin, end);
+  return taken;
+}
+
+void EndWaiters::Ended(const std::string& run_id) {
+  for (const Done& done : Take(run_id)) done(nullptr);
+}
+
+void EndWaiters::Ended(const std::string& run_id, const std::function<RunView()>& see) {
+  const auto told = Take(run_id);
+  if (told.empty()) return;
+  const RunView view = see();
+  for (const Done& done : told) done(&view);
 }
 
 void EndWaiters::Loop() {
@@ -69,7 +78,7 @@ void EndWaiters::Loop() {
     }
     by_time_.erase(by_time_.begin());
     lock.unlock();
-    waiter.done();
+    waiter.done(nullptr);
     lock.lock();
   }
 }

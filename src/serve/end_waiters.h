@@ -7,13 +7,17 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
+
+#include "everstep/engine.h"
 
 namespace everstep {
 
 // Calls that wait for a run to end, without a thread each. Thread-safe.
 class EndWaiters {
  public:
-  using Done = std::function<void()>;  // called once, on any thread; must not block
+  // Called once, on any thread; must not block. The run at its end; null: look for yourself.
+  using Done = std::function<void(const RunView* view)>;
 
   EndWaiters();
   ~EndWaiters() { Close(); }
@@ -24,8 +28,11 @@ class EndWaiters {
   // before tells nobody.
   void Add(const std::string& run_id, std::chrono::milliseconds wait, Done done);
   void Ended(const std::string& run_id);
+  // `see` is called when somebody waits.
+  void Ended(const std::string& run_id, const std::function<RunView()>& see);
 
  private:
+  std::vector<Done> Take(const std::string& run_id);
   using Time = std::chrono::steady_clock::time_point;
   struct Waiter {
     std::string run_id;

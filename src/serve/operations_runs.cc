@@ -154,7 +154,8 @@ void GetRun(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
   if (!api.FindRun(*call, run_id)) return;
   if (!wait || wait->count() == 0) return AnswerView(api, *call, run_id);
-  api.end_waiters().Add(run_id, *wait, [&api, call, run_id] {
+  api.end_waiters().Add(run_id, *wait, [&api, call, run_id](const RunView* view) {
+    if (view != nullptr) return AnswerAt(*call, view->last_event_seq, ToWire(*view));
     api.pool().Run([&api, call, run_id] { AnswerView(api, *call, run_id); });
   });
   // It may have ended before anybody waited.

@@ -54,6 +54,9 @@ class RunningServer final : public Server {
 
   ApiSlot slot_;
   ServerLog* log_ = nullptr;
+  const LocalEngine::EndListener on_end_ = [this](const PlanRun& run) {
+    if (Api* api = slot_.api.load()) api->RunEnded(run);
+  };
   std::unique_ptr<AccessTokens> tokens_;
   std::unique_ptr<AuditLog> audit_;
   ServerEngine engine_;
@@ -77,11 +80,6 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   auto server = std::make_unique<RunningServer>();
   server->log_ = options.api.log;
   ApiSlot& slot = server->slot_;
-  auto on_end = std::move(options.engine.on_end);
-  options.engine.on_end = [&slot, on_end](const std::string& run_id, const std::string& status) {
-    if (Api* api = slot.api.load()) api->RunEnded(run_id);
-    if (on_end) on_end(run_id, status);
-  };
   auto on_alert = std::move(options.engine.on_alert);
   options.engine.on_alert = [&slot, on_alert, log = options.api.log](const Alert& alert) {
     if (Api* api = slot.api.load()) api->Raised(alert);
@@ -105,6 +103,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
                  server->tokens_.get(), *server->audit_, SystemClock(), SystemRandom()},
       std::move(options.api));
   slot.api.store(server->api_.get());
+  server->engine_.engine->SetEndListener(&server->on_end_);
   auto http = HttpServer::Start(std::move(options.http), *server->api_);
   if (!http) return std::move(http).error();
   server->http_ = *std::move(http);

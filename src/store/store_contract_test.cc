@@ -289,11 +289,12 @@ TEST_P(StoreContract, DocumentsAreFoundByNameAndListedInItsOrder) {
   const auto key = [](const char* tenant, const char* name) {
     return DocumentKey{DocumentKind::kPlanVersion, tenant, name};
   };
+  const DocumentKey other{DocumentKind::kArtifact, "acme", "a"};
   const std::vector<TenantDocument> documents = {{key("acme", "b"), "B"},
                                                  {key("acme", "a"), "A"},
                                                  {key("acme", "ab"), "AB"},
                                                  {key("acme2", "a"), "other"},
-                                                 {{DocumentKind::kArtifact, "acme", "a"}, "answer"}};
+                                                 {other, "another kind"}};
   ASSERT_TRUE(bench_.store().PutDocuments(documents));
   EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "a")), "A");
   EXPECT_EQ(*bench_.store().Read()->FindDocument(key("acme", "c")), std::nullopt);
