@@ -50,7 +50,7 @@ constexpr OperationEntry kOperations[] = {
     {"listQueues", ListQueues, kPool},
     {"setQueue", SetQueue, kPool},
     {"putArtifact", PutArtifact, kPool, kReadsQuery},
-    {"getArtifact", GetArtifact, kPool},
+    {"getArtifact", GetArtifact, kPool, kReadsQuery},
     {"listAlerts", ListAlerts, kIoThread},
     {"listAudit", ListAudit, kPool, kReadsQuery},
     {"listTokens", ListTokens, kPool},
