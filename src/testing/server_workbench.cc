@@ -42,7 +42,7 @@ std::string ServerReply::Comparable() const {
 }
 
 std::string RequestText(const ServerWorkbench::Request& request) {
-  std::string text = request.method + " " + request.path + " HTTP/1.1\r\nHost: test\r\n";
+  std::string text = request.method + " " + request.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
   if (!request.token.empty()) text += "Authorization: Bearer " + request.token + "\r\n";
   if (!request.body.empty() || (request.method != "GET" && request.method != "HEAD")) {
