@@ -90,18 +90,23 @@ std::vector<std::string_view> Workload::Batch(std::size_t from, std::size_t coun
           events_.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
+RawWriter::RawWriter()
+    : store_(std::move(*OpenRocksdbKeyValue(directory_.path() + "/raw", {}, SystemClock()))) {}
+
+RawWriter::~RawWriter() = default;
+
+double RawWriter::WriteMicros() {
+  const double begin = WallSeconds();
+  const auto batch = store_->NewBatch();
+  batch->Put(Table::kEvents, std::to_string(written_++), value_);
+  EVERSTEP_ASSERT(store_->Write(*batch).has_value());
+  return (WallSeconds() - begin) * 1e6;
+}
+
 double RawWriteMicros() {
-  const ScratchDirectory at;
-  const auto raw = std::move(*OpenRocksdbKeyValue(at.path() + "/raw", {}, SystemClock()));
-  const std::string value(300, 'x');
+  RawWriter writer;
   std::vector<double> micros;
-  for (int i = 0; i < 1000; ++i) {
-    const double begin = WallSeconds();
-    const auto batch = raw->NewBatch();
-    batch->Put(Table::kEvents, std::to_string(i), value);
-    EVERSTEP_ASSERT(raw->Write(*batch).has_value());
-    micros.push_back((WallSeconds() - begin) * 1e6);
-  }
+  for (int i = 0; i < 1000; ++i) micros.push_back(writer.WriteMicros());
   return Quantile(micros, 0.5);
 }
 

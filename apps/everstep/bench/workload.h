@@ -1,9 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace everstep {
+class KeyValue;
+}
 
 namespace everstep::cli {
 
@@ -36,9 +41,6 @@ class Workload {
   std::vector<std::string> events_;
 };
 
-// A durable write of one small row, p50, without anything of ours.
-double RawWriteMicros();
-
 // What the process has used so far.
 double CpuSeconds();
 double WallSeconds();
@@ -59,5 +61,22 @@ class ScratchDirectory {
  private:
   std::string path_;
 };
+
+// Durable writes of one small row each, without anything of ours.
+class RawWriter {
+ public:
+  RawWriter();
+  ~RawWriter();
+  double WriteMicros();
+
+ private:
+  const ScratchDirectory directory_;
+  const std::unique_ptr<KeyValue> store_;
+  const std::string value_ = std::string(300, 'x');
+  int written_ = 0;
+};
+
+// Of such a write, p50.
+double RawWriteMicros();
 
 }  // namespace everstep::cli
