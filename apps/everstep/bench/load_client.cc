@@ -140,12 +140,12 @@ std::string LoadClient::Call(const std::string& request, int expected_status) {
 }
 
 std::string LoadClient::Get(std::string_view target) {
-  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: bench\r\n\r\n";
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
 }
 
 std::string LoadClient::Post(std::string_view target, std::string_view body) {
   std::string text = "POST " + std::string(target) +
-                     " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+                     " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                      "Content-Length: " +
                      std::to_string(body.size()) + "\r\n\r\n";
   return text.append(body);

@@ -48,7 +48,7 @@ void ServeFollowers(std::size_t followers, BenchReport& report) {
   const BenchServer server;
   const double before = server.ResidentMegabytes();
   const std::string request =
-      "GET /v1/events HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n\r\n";
+      "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
   std::vector<UniqueFd> open;
   for (std::size_t i = 0; i < possible; ++i) {
     UniqueFd fd = ConnectTo(server.address());

@@ -151,6 +151,7 @@ void ServeLone(BenchReport& report) {
   const std::string start = StartRequest(1);
   (void)StartAndWait(pair, start, 1, 50);
   LoadClient client(pair.server.address(), 1);
+  const double raw_before = RawWriteMicros();
   RawWriter raw;
   std::vector<double> micros, raw_micros;
   for (int i = 0; i < 500; ++i) {
@@ -161,7 +162,9 @@ void ServeLone(BenchReport& report) {
     micros.push_back((WallSeconds() - begin) * 1e6);
     EVERSTEP_ASSERT(ended.find(R"("COMPLETED")") != std::string::npos);
   }
-  const double limit = Quantile(raw_micros, 0.5);
+  // Writes between runs find a disk that has rested, or one that is busy with the run's own; the
+  // quickest of the three ways to measure is the limit.
+  const double limit = std::min({Quantile(raw_micros, 0.5), raw_before, RawWriteMicros()});
   report.Add("raw synced write, p50", limit, "µs");
   report.Add("a lone one-step run, start to completed, p50", Quantile(micros, 0.5), "µs");
   report.Add("p99", Quantile(micros, 0.99), "µs");
