@@ -9,6 +9,8 @@ namespace {
 
 // Under load batches grow by themselves while others are synced; no more than this in one.
 constexpr std::size_t kEventsPerBatch = 4'096;
+// So many are worth a write of their own while another is under way.
+constexpr std::size_t kEventsWorthASecond = 512;
 
 bool Together(const AppendQueue::Entry& a, const AppendQueue::Entry& b) {
   return a.dialect == b.dialect && a.defaults.tenant_id == b.defaults.tenant_id &&
@@ -33,6 +35,7 @@ AppendQueue::~AppendQueue() {
 
 void AppendQueue::Add(Entry entry) {
   const std::lock_guard lock(mutex_);
+  events_ += entry.events.size();
   gathered_.push_back(std::move(entry));
 }
 
@@ -41,14 +44,19 @@ void AppendQueue::Flush() {
     const std::lock_guard lock(mutex_);
     if (gathered_.empty()) return;
     flushed_ = true;
+    if (!MayAppend()) return;
   }
   woken_.notify_one();
+}
+
+bool AppendQueue::MayAppend() const {
+  return flushed_ && !gathered_.empty() && (busy_ == 0 || events_ >= kEventsWorthASecond);
 }
 
 void AppendQueue::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    woken_.wait(lock, [this] { return stop_ || (flushed_ && !gathered_.empty()); });
+    woken_.wait(lock, [this] { return stop_ || MayAppend(); });
     if (gathered_.empty()) return;
     std::size_t count = 0;
     std::size_t events = 0;
@@ -58,11 +66,14 @@ void AppendQueue::Loop() {
     const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
     Batch batch(std::make_move_iterator(gathered_.begin()), std::make_move_iterator(end));
     gathered_.erase(gathered_.begin(), end);
+    events_ -= events;
     flushed_ = !gathered_.empty();
-    if (flushed_) woken_.notify_one();
+    ++busy_;
+    if (MayAppend()) woken_.notify_one();
     lock.unlock();
     Append(std::move(batch));
     lock.lock();
+    --busy_;
   }
 }
 

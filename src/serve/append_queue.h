@@ -13,9 +13,10 @@
 
 namespace everstep {
 
-// Appends for those who cannot wait: what io threads gather in a round goes to the log in one call,
-// and with it into one durable write. While one batch is being synced the next is checked.
-// Thread-safe.
+// Appends for those who cannot wait: what io threads gather goes to the log in one call, and with
+// it into one durable write. While that is under way the next batch gathers, so that under load a
+// write serves as many as have come; only a large batch is worth a second thread, which checks it
+// while the first waits for the disk. Thread-safe.
 class AppendQueue {
  public:
   // Events of one request, in one dialect, of one tenant.
@@ -39,13 +40,16 @@ class AppendQueue {
   using Batch = std::vector<Entry>;
   static constexpr int kThreads = 2;
 
+  bool MayAppend() const;  // mutex_ held
   void Loop();
   void Append(Batch batch);
 
   Log& log_;
   std::mutex mutex_;
   std::condition_variable woken_;
-  Batch gathered_;  // guarded by mutex_, as the next two
+  Batch gathered_;          // guarded by mutex_, as the next four
+  std::size_t events_ = 0;  // in it
+  int busy_ = 0;            // threads that append
   bool flushed_ = false;
   bool stop_ = false;
   std::vector<std::thread> threads_;
