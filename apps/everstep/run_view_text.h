@@ -11,8 +11,4 @@ namespace everstep::cli {
 std::string RunViewText(const RunView& view, SystemTime now, const std::string& deliver_command,
                         const Look& look);
 
-// Members without a value are left out.
-std::string RunViewJson(const RunView& view);
-std::string ExplanationJson(const Explanation& explanation);
-
 }  // namespace everstep::cli

@@ -5,6 +5,7 @@
 #include "run_view_text.h"
 #include "snapshot_text.h"
 #include "store_command.h"
+#include "wire/engine_types.h"
 
 namespace everstep::cli {
 namespace {
@@ -21,7 +22,7 @@ ExitCode OnEngine(const EngineCall& call) {
         std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
     call.out.Write(RunViewText(*view, now, call.Hint("deliver"), call.out.look()));
   } else {
-    WriteDocument(form, RunViewJson(*view), call.out);
+    WriteDocument(form, ToWire(*view), call.out);
   }
   return ExitCode::kOk;
 }

@@ -3,9 +3,9 @@
 
 #include "commands.h"
 #include "output.h"
-#include "run_view_text.h"
 #include "snapshot_text.h"
 #include "store_command.h"
+#include "wire/engine_types.h"
 
 namespace everstep::cli {
 namespace {
@@ -35,7 +35,7 @@ ExitCode OnEngine(const EngineCall& call) {
   if (!why) return Fail(why.error(), call.out);
   const OutputForm form = FormOf(call.arguments);
   if (form != OutputForm::kTable) {
-    WriteDocument(form, ExplanationJson(*why), call.out);
+    WriteDocument(form, ToWire(*why), call.out);
     return ExitCode::kOk;
   }
   const Look& look = call.out.look();

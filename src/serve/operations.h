@@ -13,7 +13,7 @@ struct OperationEntry {
   bool reads_query = false;  // of those that do not, under /v1, a query is refused
 };
 
-// The operation of each route; nothing is missing (api_test.cc checks).
+// The operation of each route; nothing is missing (server_access_test.cc checks).
 const OperationEntry* FindOperation(std::string_view id);
 
 // operations_runs.cc
