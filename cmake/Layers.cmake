@@ -42,6 +42,7 @@ add_custom_command(OUTPUT ${served_source}
           -P ${CMAKE_SOURCE_DIR}/cmake/EmbedDocuments.cmake
   DEPENDS ${served} ${CMAKE_SOURCE_DIR}/cmake/EmbedDocuments.cmake VERBATIM)
 target_sources(everstep_serve PRIVATE ${served_source})
+set_source_files_properties(${served_source} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
 
 # What a program that embeds Everstep links: the public headers and all that stands behind them.
 add_library(everstep_api INTERFACE)

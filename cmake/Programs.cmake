@@ -16,6 +16,7 @@ foreach(directory IN LISTS app_directories)
     everstep_internal simdjson::simdjson Threads::Threads PkgConfig::rocksdb
     ${EVERSTEP_BELOW_apps} ${EVERSTEP_BELOW_apps/${name}})
   target_compile_definitions(${name} PRIVATE EVERSTEP_VERSION="${PROJECT_VERSION}")
+  everstep_precompile(${name} ${everstep_std_headers})
   list(APPEND EVERSTEP_PROGRAMS ${name})
 endforeach()
 
@@ -34,3 +35,5 @@ if(benchmarks AND benchmark_FOUND)
     everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb
     benchmark::benchmark_main)
 endif()
+
+add_custom_target(programs DEPENDS ${EVERSTEP_PROGRAMS})

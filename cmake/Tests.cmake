@@ -26,6 +26,14 @@ endif()
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/*_test.cc ${CMAKE_SOURCE_DIR}/tests/*.cc)
+set(test_support ${tests})
+list(FILTER test_support EXCLUDE REGEX "_test\\.cc$")
+# These take too long with instrumentation.
+set(slow_tests ${CMAKE_SOURCE_DIR}/tests/engine_simulation_test.cc
+    ${CMAKE_SOURCE_DIR}/tests/schema_equivalence_test.cc)
+if(EVERSTEP_SANITIZE)
+  list(REMOVE_ITEM tests ${slow_tests})
+endif()
 set(programs ${EVERSTEP_PROGRAMS})
 if(EVERSTEP_TESTS_MATCHING)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tests})
@@ -37,25 +45,34 @@ if(EVERSTEP_TESTS_MATCHING)
   endforeach()
   set(programs "")
 endif()
-add_executable(everstep-tests ${tests})
-target_link_libraries(everstep-tests PRIVATE
-  everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb OpenSSL::Crypto
-  OpenSSL::SSL ZLIB::ZLIB
-  GTest::gmock GTest::gtest_main rapidcheck)
-target_compile_definitions(everstep-tests PRIVATE
-  EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")
-# Tests spend their time in the libraries: quick to compile matters more than quick to run.
-target_compile_options(everstep-tests PRIVATE $<$<CONFIG:Release>:-O1>)
-if(EVERSTEP_SANITIZE MATCHES "undefined")
-  # Halves the time the tests take to compile; what they test keeps its checks.
-  target_compile_options(everstep-tests PRIVATE -fno-sanitize=undefined)
-endif()
-everstep_precompile(everstep-tests
-  ${everstep_std_headers} <filesystem> <fstream> <set> <sstream>
-  <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+
+function(everstep_add_tests name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE
+    everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb OpenSSL::Crypto
+    OpenSSL::SSL ZLIB::ZLIB
+    GTest::gmock GTest::gtest_main rapidcheck)
+  target_compile_definitions(${name} PRIVATE
+    EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")
+  # Tests spend their time in the libraries: quick to compile matters more than quick to run.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(EVERSTEP_SANITIZE MATCHES "undefined")
+    # Halves the time the tests take to compile; what they test keeps its checks.
+    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
+  endif()
+  everstep_precompile(${name}
+    ${everstep_std_headers} <filesystem> <fstream> <set> <sstream>
+    <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+endfunction()
+
+everstep_add_tests(everstep-tests ${tests})
 if(programs AND NOT EVERSTEP_SANITIZE)
   add_dependencies(everstep-tests ${programs})
 endif()
+
+# Alone, so that a release build need not compile the others.
+everstep_add_tests(everstep-slow-tests ${slow_tests} ${test_support})
+set_target_properties(everstep-slow-tests PROPERTIES EXCLUDE_FROM_ALL ON)
 
 enable_testing()
 add_test(NAME everstep-tests COMMAND everstep-tests)

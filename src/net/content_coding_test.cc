@@ -29,7 +29,7 @@ TEST(ContentCoding, OnlyTextIsCompressible) {
 }
 
 TEST(ContentCoding, WhatIsPackedIsUnpackedAgain) {
-  for (const std::size_t size : {0, 1, 1'000, 1'000'000}) {
+  for (const std::size_t size : {0U, 1U, 1'000U, 1'000'000U}) {
     std::string text;
     for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(i * i >> 3);
     std::string unpacked = "old";

@@ -179,7 +179,9 @@ class FieldReader {
   }
   template <typename T>
   void Take(const Value& value, std::string pointer, std::optional<T>& out) {
-    Take(value, std::move(pointer), out.emplace());
+    T taken{};
+    Take(value, std::move(pointer), taken);
+    out = std::move(taken);
   }
   template <typename T>
   void Take(const Value& value, std::string pointer, std::vector<T>& out) {

@@ -37,9 +37,9 @@ class Run {
       ::poll(waits.data(), waits.size(), WaitMilliseconds());
       if (waits[1].revents != 0) stop_.Take();
       CheckTime();
-      const bool wrote =
-          Take(child_.output(), outcome_.output) | Take(child_.errors(), outcome_.errors);
-      if (wrote) Beat(beat);
+      const bool wrote = Take(child_.output(), outcome_.output);
+      const bool complained = Take(child_.errors(), outcome_.errors);
+      if (wrote || complained) Beat(beat);
       if (waits[4].revents != 0) Feed();
       if (waits[0].revents != 0) return Finish();
     }
