@@ -166,7 +166,9 @@ TEST_F(ServerWorkTest, AQueuesLimitIsKept) {
 
 TEST_F(ServerWorkTest, AnArtifactComesBackAsItWasSent) {
   std::string bytes;
-  for (unsigned i = 0; bytes.size() < 5'000'000; ++i) bytes += std::to_string(i * 2654435761U) + "\n";
+  for (unsigned i = 0; bytes.size() < 5'000'000; ++i) {
+    bytes += std::to_string(i * 2654435761U) + "\n";
+  }
   const std::string sha256 = ToHex(Sha256(bytes));
   const ServerReply put = bench_.Post(token_, "/v1/artifacts?name=numbers.txt", bytes);
   ASSERT_EQ(put.status, 201) << put.body;

@@ -58,7 +58,7 @@ class ScriptedTools final : public ToolBox {
   void Report(const TaskId& task, TaskOutcome outcome, std::function<void(Status)> answer) {
     reports_->Finished(task, std::move(outcome), std::move(answer));
   }
-  void Lose(const TaskId& task) {
+  void Lose(TaskId task) {  // its own copy: the caller may have it from `open`
     std::erase_if(open, [&](const auto& entry) { return entry.second.id == task; });
     reports_->Lost(task);
   }
