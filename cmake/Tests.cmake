@@ -55,8 +55,11 @@ function(everstep_add_tests name)
   target_compile_definitions(${name} PRIVATE
     EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")
   # Tests spend their time in the libraries: quick to compile matters more than quick to run.
-  target_compile_options(${name} PRIVATE
-    $<IF:$<BOOL:${EVERSTEP_SANITIZE}>,-O0,$<$<CONFIG:Release>:-O1>>)
+  if(EVERSTEP_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  else()
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(EVERSTEP_SANITIZE MATCHES "undefined")
     # Halves the time the tests take to compile; what they test keeps its checks.
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
