@@ -97,13 +97,7 @@ constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
     {HttpCode::kUnauthenticated, "UNAUTHENTICATED", 401, "A valid token is required"},
     {HttpCode::kNotFound, "NOT_FOUND", 404, "There is nothing here"},
     {HttpCode::kMethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "This method is not for this path"},
-    {HttpCode::kNotAcceptable, "NOT_ACCEPTABLE", 406, "There is no answer of that media type"},
     {HttpCode::kPreconditionFailed, "PRECONDITION_FAILED", 412, "It has changed meanwhile"},
-    {HttpCode::kContentTooLarge, "CONTENT_TOO_LARGE", 413, "The body is too large"},
-    {HttpCode::kUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", 415,
-     "The body is of a media type that is not read here"},
-    {HttpCode::kRangeNotSatisfiable, "RANGE_NOT_SATISFIABLE", 416, "There is no such range"},
-    {HttpCode::kTooManyRequests, "TOO_MANY_REQUESTS", 429, "Too many requests"},
     {HttpCode::kIdempotencyKeyInvalid, "IDEMPOTENCY_KEY_INVALID", 400,
      "The Idempotency-Key is malformed"},
     {HttpCode::kIdempotencyKeyInUse, "IDEMPOTENCY_KEY_IN_USE", 409,
@@ -112,7 +106,6 @@ constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
      "The Idempotency-Key was used for another request"},
     {HttpCode::kWebhookSignatureInvalid, "WEBHOOK_SIGNATURE_INVALID", 401,
      "The webhook's signature is not valid"},
-    {HttpCode::kInternal, "INTERNAL", 500, "The server failed"},
     {HttpCode::kNotReady, "NOT_READY", 503, "The server is not ready"},
 }};
 

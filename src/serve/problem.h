@@ -18,17 +18,11 @@ enum class HttpCode : std::uint8_t {
   kUnauthenticated,
   kNotFound,
   kMethodNotAllowed,
-  kNotAcceptable,
   kPreconditionFailed,
-  kContentTooLarge,
-  kUnsupportedMediaType,
-  kRangeNotSatisfiable,
-  kTooManyRequests,
   kIdempotencyKeyInvalid,
   kIdempotencyKeyInUse,
   kIdempotencyKeyReused,
   kWebhookSignatureInvalid,
-  kInternal,
   kNotReady,
 };
 

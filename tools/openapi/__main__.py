@@ -56,9 +56,9 @@ ERRORS = {
              "the log ends at 5, before consistentAfter")),
     "413": ("TooLarge", "The body, or an event in it, is too large.",
             ("CONTENT_TOO_LARGE", "The body is too large", "the body is too large")),
-    "415": ("UnsupportedMediaType", "The body is of a type or an encoding that is not read here.",
-            ("UNSUPPORTED_MEDIA_TYPE", "The body is of a media type that is not read here",
-             "send application/json")),
+    "415": ("UnsupportedEncoding", "The body is of an encoding that is not read here.",
+            ("UNSUPPORTED_ENCODING", "Unsupported Media Type",
+             "a body may be encoded with gzip only")),
     "422": ("Unprocessable", "The body is understood but wrong; `faults` says where. Also: the "
             "Idempotency-Key belongs to another request.",
             ("SCHEMA_VALIDATION_FAILED", "The document does not fit its schema",
