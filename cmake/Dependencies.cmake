@@ -5,10 +5,9 @@ find_package(Threads REQUIRED)
 find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto SSL)
 find_package(ZLIB REQUIRED)
 find_package(simdjson 3 REQUIRED CONFIG)
-# RocksDB's own package file asks for the -dev packages of libraries that the shared library already
-# carries; pkg-config names just the library.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(rocksdb REQUIRED IMPORTED_TARGET GLOBAL rocksdb)
+include(StaticRocksdb)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET GLOBAL yaml-0.1)
 pkg_check_modules(curl REQUIRED IMPORTED_TARGET GLOBAL libcurl)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET GLOBAL sqlite3)
