@@ -55,13 +55,17 @@ void FillEmpty(std::string& member, const std::string& fallback) {
 struct Draft::Savepoint {
   RunState state;
   std::size_t events;
+  std::size_t instance_keys;
   std::size_t tokens;
   std::size_t alarms;
   std::vector<std::pair<EntityState*, EntityState>> entities;  // as they were
 };
 
 Draft::Draft(LiveRun& run, World world)
-    : run_(run), world_(world), unit_(std::make_shared<CommitUnit>()) {
+    : run_(run),
+      world_(world),
+      uuids_(IsUuidV4(run.run_id().value())),
+      unit_(std::make_shared<CommitUnit>()) {
   unit_->change.run_id = run.run_id();
   unit_->change.status_before = run.state().status;
 }
@@ -81,10 +85,10 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
   if (empty()) {
     // An event is large to move. Most drafts have one order.
     unit_->change.events.reserve(writes.size());
-    unit_->change.keys.reserve(writes.size());
   }
   Savepoint savepoint{run_.state(),
                       unit_->change.events.size(),
+                      unit_->change.instance_keys.size(),
                       unit_->change.tokens.size(),
                       unit_->change.alarms.size(),
                       {}};
@@ -173,13 +177,12 @@ Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
         IdempotencyKey(KeyVersion::kV2, run_.run_id(), state.scope, event) == *write.key;
     state.key_version = is_v2 ? KeyVersion::kV2 : KeyVersion::kV1;
   }
-  Sha256Digest key = IdempotencyKey(state.key_version, run_.run_id(), state.scope, event);
-  const Status presented = CheckPresentedKey(write, event, key);
+  const Status presented = CheckPresentedKey(write, event);
   if (!presented) return refuse(presented.error());
 
   const auto rejection = Judge(state, before, event);
   if (rejection || MayRepeat(event, entity)) {
-    auto duplicate = FindDuplicate(write, event, key);
+    auto duplicate = FindDuplicate(write, event);
     if (!duplicate) return refuse(std::move(duplicate).error());
     if (*duplicate) return std::move(**duplicate);
   }
@@ -193,12 +196,9 @@ Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
   if (event.type == EventType::kHookCreated) {
     const Status settled = SettleToken(event);
     if (!settled) return refuse(settled.error());
-    if (event.type != EventType::kHookCreated) {
-      key = IdempotencyKey(state.key_version, run_.run_id(), state.scope, event);
-    }
   }
   const std::size_t index = unit_->change.events.size();
-  const Status recorded = Record(std::move(event), key, entity);
+  const Status recorded = Record(std::move(event), entity);
   if (!recorded) return refuse(recorded.error());
   return {PlacedAt(run_.run_id(), unit_->change.events[index]), nullptr, index};
 }
@@ -234,9 +234,12 @@ Status Draft::CheckScope(const EventWrite& write) const {
                std::move(faults)};
 }
 
-Status Draft::CheckPresentedKey(const EventWrite& write, const Event& event,
-                                const Sha256Digest& key) const {
-  if (!write.key || *write.key == key) return Ok();
+Sha256Digest Draft::KeyOf(const Event& event) const {
+  return IdempotencyKey(run_.state().key_version, run_.run_id(), run_.state().scope, event);
+}
+
+Status Draft::CheckPresentedKey(const EventWrite& write, const Event& event) const {
+  if (!write.key || *write.key == KeyOf(event)) return Ok();
   const RunState& state = run_.state();
   const auto v1 = IdempotencyKey(KeyVersion::kV1, run_.run_id(), state.scope, event);
   const auto v2 = IdempotencyKey(KeyVersion::kV2, run_.run_id(), state.scope, event);
@@ -246,21 +249,18 @@ Status Draft::CheckPresentedKey(const EventWrite& write, const Event& event,
                {{"/idempotencyKey", "must be " + ToHex(v1) + " (v1) or " + ToHex(v2) + " (v2)"}}};
 }
 
-Result<std::optional<Draft::Answer>> Draft::FindDuplicate(const EventWrite& write, Event event,
-                                                          const Sha256Digest& key) {
-  const auto& mine = unit_->change.keys;
+Result<std::optional<Draft::Answer>> Draft::FindDuplicate(const EventWrite& write, Event event) {
+  const auto& mine = unit_->change.events;
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (mine[i] == key) return AnswerRepeat(write, unit_->change.events[i], {nullptr, i});
+    if (HaveSameKey(mine[i], event)) return AnswerRepeat(write, mine[i], {nullptr, i});
   }
-  auto found = run_.FindByKey(event, key);
+  auto found = run_.FindWithKeyOf(event);
   if (!found) return std::move(found).error();
   if (!*found) {
     if (event.type != EventType::kHookCreated) return std::optional<Answer>();
     // The hook may have met a taken token before: that is how its creation was recorded.
     event.type = EventType::kHookConflict;
-    const auto conflict =
-        IdempotencyKey(run_.state().key_version, run_.run_id(), run_.state().scope, event);
-    return FindDuplicate(write, std::move(event), conflict);
+    return FindDuplicate(write, std::move(event));
   }
   return AnswerRepeat(write, (*found)->event, {(*found)->unit, std::nullopt});
 }
@@ -286,9 +286,7 @@ Result<std::optional<Draft::Answer>> Draft::AnswerRepeat(const EventWrite& write
 Result<std::optional<Draft::Answer>> Draft::FindEarlierVisit(const EventWrite& write, Event event) {
   if (write.instance_id.empty()) return std::optional<Answer>();
   while (--event.logical_attempt > 0) {
-    const auto key =
-        IdempotencyKey(run_.state().key_version, run_.run_id(), run_.state().scope, event);
-    auto duplicate = FindDuplicate(write, event, key);
+    auto duplicate = FindDuplicate(write, event);
     if (!duplicate || *duplicate) return duplicate;
   }
   return std::optional<Answer>();
@@ -323,7 +321,7 @@ Status Draft::SettleToken(Event& event) {
   return Ok();
 }
 
-Status Draft::Record(Event event, const Sha256Digest& key, EntityState* entity) {
+Status Draft::Record(Event event, EntityState* entity) {
   static EntityState none;
   RunState& state = run_.state();
   // Everything that can fail comes before the first change.
@@ -357,8 +355,8 @@ Status Draft::Record(Event event, const Sha256Digest& key, EntityState* entity) 
   }
   Release(hooks);
   Release(waits);
+  if (!event.instance_id.empty()) unit_->change.instance_keys.push_back(KeyOf(event));
   unit_->change.events.push_back(std::move(event));
-  unit_->change.keys.push_back(key);
   return Ok();
 }
 
@@ -398,7 +396,7 @@ void Draft::RollBack(Savepoint savepoint) {
   }
   run_.state() = std::move(savepoint.state);
   change.events.resize(savepoint.events);
-  change.keys.resize(savepoint.events);
+  change.instance_keys.resize(savepoint.instance_keys);
   change.tokens.resize(savepoint.tokens);
   change.alarms.resize(savepoint.alarms);
 }
@@ -417,9 +415,7 @@ std::shared_ptr<CommitUnit> Draft::Finish(const std::function<RunNo()>& new_run_
 }
 
 std::string Draft::NewEventId() {
-  // In the manner of the run's own id.
-  if (IsUuidV4(run_.run_id().value())) return NewUuid(world_.random);
-  return "evnt_" + world_.ulids.Next();
+  return uuids_ ? NewUuid(world_.random) : "evnt_" + world_.ulids.Next();
 }
 
 }  // namespace everstep

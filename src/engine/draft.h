@@ -45,10 +45,9 @@ class Draft {
   Answer Place(const EventWrite& write, const RunScope& defaults);
   Status AdoptScope(const EventWrite& write, const RunScope& defaults);
   Status CheckScope(const EventWrite& write) const;
-  Status CheckPresentedKey(const EventWrite& write, const Event& event,
-                           const Sha256Digest& key) const;
-  Result<std::optional<Answer>> FindDuplicate(const EventWrite& write, Event event,
-                                              const Sha256Digest& key);
+  Sha256Digest KeyOf(const Event& event) const;
+  Status CheckPresentedKey(const EventWrite& write, const Event& event) const;
+  Result<std::optional<Answer>> FindDuplicate(const EventWrite& write, Event event);
   // Where an event is that is not yet durable; neither is set when it is.
   struct Whereabouts {
     std::shared_ptr<CommitUnit> earlier;
@@ -58,7 +57,7 @@ class Draft {
                                              Whereabouts where) const;
   Result<std::optional<Answer>> FindEarlierVisit(const EventWrite& write, Event event);
   Status SettleToken(Event& event);
-  Status Record(Event event, const Sha256Digest& key, EntityState* entity);
+  Status Record(Event event, EntityState* entity);
   using Released = std::map<EntityKey, EntityState*>;
   void Release(const Released& entities);
   void ChangeAlarm(const Event& event, const EntityState& before);
@@ -68,6 +67,7 @@ class Draft {
 
   LiveRun& run_;
   World world_;
+  const bool uuids_;                         // event ids are made in the manner of the run's own id
   std::unique_lock<std::mutex> token_lock_;  // from the first decision on a token to the end
   std::shared_ptr<CommitUnit> unit_;
   std::vector<std::pair<EntityKey, EntityState*>> touched_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "event/idempotency_key.h"
+
 namespace everstep {
 namespace {
 
@@ -42,16 +44,17 @@ Result<std::map<EntityKey, EntityState*>> LiveRun::Entities(EntityKind kind) {
   return all;
 }
 
-Result<std::optional<LiveRun::Found>> LiveRun::FindByKey(const Event& like,
-                                                         const Sha256Digest& key) {
+Result<std::optional<LiveRun::Found>> LiveRun::FindWithKeyOf(const Event& like) {
   for (const auto& unit : pending_) {
-    const auto& keys = unit->change.keys;
-    const auto found = std::find(keys.begin(), keys.end(), key);
-    if (found == keys.end()) continue;
-    const auto index = static_cast<std::size_t>(found - keys.begin());
-    return std::optional(Found{unit->change.events[index], unit->settled() ? nullptr : unit});
+    const auto& events = unit->change.events;
+    const auto found = std::ranges::find_if(
+        events, [&like](const Event& event) { return HaveSameKey(event, like); });
+    if (found == events.end()) continue;
+    return std::optional(Found{*found, unit->settled() ? nullptr : unit});
   }
-  if (stored_.state.status == RunStatus::kAbsent) return std::optional<Found>();
+  const RunState& state = stored_.state;
+  if (state.status == RunStatus::kAbsent) return std::optional<Found>();
+  const auto key = IdempotencyKey(state.key_version, stored_.run_id, state.scope, like);
   auto found = store_.Read()->FindByKey(stored_, like, key);
   if (!found) return std::move(found).error();
   if (!*found) return std::optional<Found>();

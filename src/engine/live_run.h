@@ -31,12 +31,12 @@ class LiveRun {
   // Those of one kind, from the store and from here.
   Result<std::map<EntityKey, EntityState*>> Entities(EntityKind kind);
 
-  // The event with this key (`like` has it), durable or on its way.
+  // The event with the key of `like`, durable or on its way.
   struct Found {
     Event event;
     std::shared_ptr<CommitUnit> unit;  // where it is on its way; null: durable
   };
-  Result<std::optional<Found>> FindByKey(const Event& like, const Sha256Digest& key);
+  Result<std::optional<Found>> FindWithKeyOf(const Event& like);
 
   // What was decided has been submitted as `unit`.
   void Submitted(std::shared_ptr<CommitUnit> unit);

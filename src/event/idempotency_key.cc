@@ -10,7 +10,7 @@
 namespace everstep {
 namespace {
 
-// One buffer per thread: a key is made for every event, and its text is thrown away at once.
+// One buffer per thread: the text is thrown away at once.
 Sha256Digest DigestOfJoined(std::initializer_list<std::string_view> fields) {
   thread_local std::string text;
   text.clear();
@@ -44,6 +44,11 @@ Sha256Digest IdempotencyKey(KeyVersion version, const RunId& run_id, const RunSc
                             const Event& event) {
   return IdempotencyKey(version, {run_id.value(), InstanceOf(event), event.logical_attempt,
                                   SpecOf(event.type).name, scope.plan_id, scope.plan_version});
+}
+
+bool HaveSameKey(const Event& a, const Event& b) {
+  return a.type == b.type && a.logical_attempt == b.logical_attempt &&
+         InstanceOf(a) == InstanceOf(b);
 }
 
 Sha256Digest RunRequestKey(const RunScope& scope, std::string_view run_request_id) {

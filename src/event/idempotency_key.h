@@ -26,6 +26,9 @@ Sha256Digest IdempotencyKey(KeyVersion version, const KeyFields& fields);
 Sha256Digest IdempotencyKey(KeyVersion version, const RunId& run_id, const RunScope& scope,
                             const Event& event);
 
+// Whether two placed events of one run have the same key, without making it.
+bool HaveSameKey(const Event& a, const Event& b);
+
 // SHA-256 of tenantId|projectId|environmentId|planId|planVersion|runRequestId: one start per
 // request.
 Sha256Digest RunRequestKey(const RunScope& scope, std::string_view run_request_id);

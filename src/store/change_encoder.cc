@@ -33,9 +33,8 @@ void ChangeEncoder::Encode(std::span<const RunChange* const> changes, WriteBatch
 }
 
 void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
-  EVERSTEP_ASSERT(change.keys.size() == change.events.size());
-  for (std::size_t i = 0; i < change.events.size(); ++i) {
-    const Event& event = change.events[i];
+  auto key = change.instance_keys.begin();
+  for (const Event& event : change.events) {
     value_.clear();
     EncodeEventRecord(event, value_);
     batch.Put(Table::kEvents, keys_.Event(change.run_no, event.seq), value_);
@@ -43,8 +42,9 @@ void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
     if (event.instance_id.empty()) continue;
     value_.clear();
     EncodeNumber(event.seq.value(), value_);
-    batch.Put(Table::kKeys, keys_.Key(change.run_no, change.keys[i]), value_);
+    batch.Put(Table::kKeys, keys_.Key(change.run_no, *key++), value_);
   }
+  EVERSTEP_ASSERT(key == change.instance_keys.end());
 }
 
 void ChangeEncoder::PutEntities(const RunChange& change, WriteBatch& batch) {

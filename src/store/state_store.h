@@ -76,7 +76,7 @@ struct RunChange {
   RunStatus status_before = RunStatus::kAbsent;  // kAbsent: this change creates the run
   RunState state;                                // after the change
   std::vector<Event> events;                     // at least one, contiguous, persisted_at set
-  std::vector<Sha256Digest> keys;                // the idempotency key of each event
+  std::vector<Sha256Digest> instance_keys;       // of the events with an instance, in order
   std::vector<std::pair<EntityKey, EntityState>> entities;  // after the change, each once
   struct Token {
     std::string token;

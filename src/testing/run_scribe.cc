@@ -45,7 +45,10 @@ RunScribe& RunScribe::Write(Timestamp now, EventType type, std::string entity_id
   NoteIndexes(event, before.status == EntityStatus::kAbsent ? entity : before);
   if (key) changed_[*key] = entity;
   if (IsTerminal(run.status)) ReleaseAll();
-  change_.keys.push_back(IdempotencyKey(run.key_version, stored_.run_id, run.scope, event));
+  if (!event.instance_id.empty()) {
+    change_.instance_keys.push_back(
+        IdempotencyKey(run.key_version, stored_.run_id, run.scope, event));
+  }
   change_.events.push_back(event);
   log_.push_back(std::move(event));
   return *this;
