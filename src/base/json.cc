@@ -10,7 +10,14 @@
 namespace everstep {
 namespace {
 
-bool MustEscape(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }
+constexpr std::array<bool, 256> kEscaped = [] {
+  std::array<bool, 256> escaped{};
+  for (std::size_t c = 0; c < 0x20; ++c) escaped[c] = true;
+  escaped['"'] = escaped['\\'] = true;
+  return escaped;
+}();
+
+bool MustEscape(char c) { return kEscaped[static_cast<unsigned char>(c)]; }
 
 void AppendEscape(char c, std::string& out) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -1,10 +1,14 @@
 #include "base/timestamp.h"
 
-#include <array>
-#include <cstdio>
+#include <algorithm>
+#include <cstdint>
 
 namespace everstep {
 namespace {
+
+// What four digits of a year can tell.
+constexpr Timestamp kFirst = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
+constexpr Timestamp kBehindLast = std::chrono::sys_days(std::chrono::year(10000) / 1 / 1);
 
 // Reads exactly `digits` decimal digits at `pos`; -1 when they are not there.
 int Digits(std::string_view text, std::size_t pos, int digits) {
@@ -78,27 +82,32 @@ std::optional<Timestamp> ParseTimestamp(std::string_view text) {
   const Timestamp time = Timestamp(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
                          std::chrono::minutes(minute) + std::chrono::seconds(second) + *fraction -
                          *offset;
-  constexpr Timestamp kFirst = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
-  constexpr Timestamp kBehindLast = std::chrono::sys_days(std::chrono::year(10000) / 1 / 1);
   if (time < kFirst || time >= kBehindLast) return std::nullopt;
   return time;
 }
 
 std::string FormatTimestamp(Timestamp time) {
+  time = std::clamp(time, kFirst, kBehindLast - std::chrono::microseconds(1));
   const auto days = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(days);
   const std::chrono::hh_mm_ss clock(time - days);
   const auto micros = clock.subseconds().count();
-  std::array<char, 48> text{};
   const bool whole_millis = micros % 1000 == 0;
-  const int size = std::snprintf(
-      text.data(), text.size(),
-      whole_millis ? "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ" : "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ",
-      static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-      static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
-      static_cast<int>(whole_millis ? micros / 1000 : micros));
-  return std::string(text.data(), static_cast<std::size_t>(size));
+  std::string text(whole_millis ? "0000-00-00T00:00:00.000Z" : "0000-00-00T00:00:00.000000Z");
+  // From the last digit on; there are as many as the place has.
+  const auto put = [&text](std::size_t last, auto number) {
+    for (auto left = static_cast<std::uint32_t>(number); left != 0; left /= 10) {
+      text[last--] = static_cast<char>('0' + left % 10);
+    }
+  };
+  put(3, static_cast<int>(date.year()));
+  put(6, static_cast<unsigned>(date.month()));
+  put(9, static_cast<unsigned>(date.day()));
+  put(12, clock.hours().count());
+  put(15, clock.minutes().count());
+  put(18, clock.seconds().count());
+  put(whole_millis ? 22 : 25, whole_millis ? micros / 1000 : micros);
+  return text;
 }
 
 }  // namespace everstep

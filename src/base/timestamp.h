@@ -16,7 +16,8 @@ using Timestamp = std::chrono::time_point<std::chrono::system_clock, std::chrono
 // written again.
 std::optional<Timestamp> ParseTimestamp(std::string_view text);
 
-// "2026-02-11T10:30:00.000Z"; six fractional digits only where microseconds are set.
+// "2026-02-11T10:30:00.000Z"; six fractional digits only where microseconds are set. A time outside
+// the years 0 to 9999 is shown as the nearest in them.
 std::string FormatTimestamp(Timestamp time);
 
 inline std::int64_t Micros(Timestamp time) { return time.time_since_epoch().count(); }

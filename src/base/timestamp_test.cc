@@ -96,6 +96,8 @@ TEST(TimestampTest, RefusesWhatAnOffsetMovesOutOfTheFourDigitYears) {
 
 TEST(TimestampTest, TimesBeforeTheEpochAreWrittenForwards) {
   EXPECT_EQ(FormatTimestamp(Timestamp(microseconds(-1))), "1969-12-31T23:59:59.999999Z");
+  EXPECT_EQ(FormatTimestamp(Timestamp::max()), "9999-12-31T23:59:59.999999Z");
+  EXPECT_EQ(FormatTimestamp(Timestamp::min()), "0000-01-01T00:00:00.000Z");
   EXPECT_EQ(FormatTimestamp(Timestamp(milliseconds(-1))), "1969-12-31T23:59:59.999Z");
 }
 

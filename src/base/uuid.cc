@@ -11,20 +11,17 @@ bool IsHex(char c) {
 
 std::string NewUuid(Random& random) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text = "xxxxxxxx-xxxx-4xxx-Nxxx-xxxxxxxxxxxx";
-  std::uint64_t bits = 0;
-  int left = 0;
-  for (char& c : text) {
-    if (c != 'x' && c != 'N') continue;
-    if (left == 0) {
-      bits = random.Next();
-      left = 16;
-    }
-    const auto nibble = static_cast<std::size_t>(bits & 15);
-    c = kDigits[c == 'N' ? (nibble & 3) | 8 : nibble];
-    bits >>= 4;
-    --left;
-  }
+  std::string text(36, '-');
+  const auto fill = [&](std::size_t from, std::size_t count, std::uint64_t bits) {
+    for (std::size_t i = from; i < from + count; ++i, bits >>= 4) text[i] = kDigits[bits & 15];
+  };
+  const std::uint64_t first = random.Next();
+  const std::uint64_t second = random.Next();
+  fill(0, 8, first);
+  fill(9, 4, first >> 32);
+  fill(14, 4, (first >> 48 & ~15ULL) | 4);            // the version
+  fill(19, 4, (second & ~15ULL) | 8 | (second & 3));  // the variant
+  fill(24, 12, second >> 16);
   return text;
 }
 

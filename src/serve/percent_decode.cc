@@ -1,5 +1,7 @@
 #include "serve/percent_decode.h"
 
+#include <algorithm>
+
 #include "work/encoding.h"
 
 namespace everstep {
@@ -15,6 +17,10 @@ int HexValue(char c) {
 }  // namespace
 
 std::optional<std::string> PercentDecode(std::string_view text, PlusMeans plus) {
+  // Nearly all that is sent stands for itself.
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return c > 0x20 && c < 0x7f && c != '%' && c != '+'; });
+  if (plain) return std::string(text);
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

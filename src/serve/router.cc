@@ -1,6 +1,7 @@
 #include "serve/router.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/assert.h"
 #include "serve/percent_decode.h"
@@ -11,12 +12,19 @@ namespace {
 // More than any template has; a longer path is nobody's.
 constexpr std::size_t kSegmentsMax = 16;
 
-std::vector<std::string_view> SegmentsOf(std::string_view path) {
-  std::vector<std::string_view> segments;
-  while (path.starts_with('/')) {
+struct Segments {
+  std::array<std::string_view, kSegmentsMax> parts;
+  std::size_t count = 0;  // may be more than there is room for
+
+  std::span<const std::string_view> all() const { return {parts.data(), count}; }
+};
+
+Segments SegmentsOf(std::string_view path) {
+  Segments segments;
+  for (; path.starts_with('/'); ++segments.count) {
     path.remove_prefix(1);
     const std::size_t end = std::min(path.find('/'), path.size());
-    segments.push_back(path.substr(0, end));
+    if (segments.count < kSegmentsMax) segments.parts[segments.count] = path.substr(0, end);
     path.remove_prefix(end);
   }
   return segments;
@@ -62,7 +70,9 @@ Router::~Router() = default;
 
 void Router::Add(const Route& route) {
   Node* node = root_.get();
-  for (const std::string_view segment : SegmentsOf(route.path)) {
+  const Segments segments = SegmentsOf(route.path);
+  EVERSTEP_ASSERT(segments.count <= kSegmentsMax);
+  for (const std::string_view segment : segments.all()) {
     if (IsParameter(segment)) {
       if (!node->parameter) node->parameter = std::make_unique<Node>();
       node = node->parameter.get();
@@ -101,17 +111,17 @@ const Route* Router::Find(const Node& node, std::span<const std::string> segment
 
 RouteMatch Router::Match(std::string_view method, std::string_view path) const {
   RouteMatch match;
-  const auto sent = SegmentsOf(path);
-  if (!path.starts_with('/') || sent.size() > kSegmentsMax) return match;
-  std::vector<std::string> segments;
-  segments.reserve(sent.size());
-  for (const std::string_view segment : sent) {
-    auto decoded = PercentDecode(segment, PlusMeans::kPlus);
+  const Segments sent = SegmentsOf(path);
+  if (!path.starts_with('/') || sent.count > kSegmentsMax) return match;
+  std::array<std::string, kSegmentsMax> decoded_parts;
+  const std::span segments(decoded_parts.data(), sent.count);
+  for (std::size_t i = 0; i < sent.count; ++i) {
+    auto decoded = PercentDecode(sent.parts[i], PlusMeans::kPlus);
     if (!decoded) {
       match.outcome = RouteMatch::Outcome::kMalformedPath;
       return match;
     }
-    segments.push_back(*std::move(decoded));
+    segments[i] = *std::move(decoded);
   }
   match.head = method == "HEAD";
   std::vector<std::string_view> allowed;
@@ -123,10 +133,12 @@ RouteMatch Router::Match(std::string_view method, std::string_view path) const {
     return match;
   }
   match.outcome = RouteMatch::Outcome::kFound;
-  const auto names = SegmentsOf(match.route->path);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!IsParameter(names[i])) continue;
-    match.parameters.emplace_back(names[i].substr(1, names[i].size() - 2), std::move(segments[i]));
+  if (match.route->path.find('{') == std::string_view::npos) return match;
+  const Segments names = SegmentsOf(match.route->path);
+  for (std::size_t i = 0; i < names.count; ++i) {
+    const std::string_view name = names.parts[i];
+    if (!IsParameter(name)) continue;
+    match.parameters.emplace_back(name.substr(1, name.size() - 2), std::move(segments[i]));
   }
   return match;
 }

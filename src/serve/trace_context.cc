@@ -76,8 +76,8 @@ std::optional<std::string> CleanState(std::string_view state) {
 
 std::string Hex(std::uint64_t number) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text.push_back(kDigits[number >> shift & 15]);
+  std::string text(16, '0');
+  for (std::size_t i = 16; i-- > 0; number >>= 4) text[i] = kDigits[number & 15];
   return text;
 }
 
