@@ -24,7 +24,7 @@ constexpr OperationEntry kOperations[] = {
     {"getErrorPage", GetErrorPage, kIoThread},
     {"receiveWebhook", ReceiveWebhook, kPool},
     {"getMetrics", GetMetrics, kPool},
-    {"startRun", StartRun, kIoThread},
+    {"startRun", StartRun, kIoThread, kReadsQuery},
     {"listRuns", ListRuns, kPool, kReadsQuery},
     {"countRuns", CountRuns, kPool},
     {"getRun", GetRun, kPool, kReadsQuery},

@@ -30,7 +30,7 @@ void EndWaiters::Add(const std::string& run_id, std::chrono::milliseconds wait, 
   }
   const auto place = by_time_.emplace(SteadyNow() + wait, Waiter{run_id, std::move(done)});
   by_run_.emplace(run_id, place);
-  if (place == by_time_.begin()) changed_.notify_one();
+  if (place->first < wakes_at_) changed_.notify_one();
 }
 
 std::vector<EndWaiters::Done> EndWaiters::Take(const std::string& run_id) {
@@ -59,13 +59,11 @@ void EndWaiters::Ended(const std::string& run_id, const std::function<RunView()>
 void EndWaiters::Loop() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    if (by_time_.empty()) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Time first = by_time_.begin()->first;
+    // It sleeps on when the one it would wake for is answered: most who come wait longer.
+    const Time first = by_time_.empty() ? Time::max() : by_time_.begin()->first;
     if (SteadyNow() < first) {
-      changed_.wait_until(lock, first);
+      wakes_at_ = first;
+      first == Time::max() ? changed_.wait(lock) : (void)changed_.wait_until(lock, first);
       continue;
     }
     Waiter waiter = std::move(by_time_.begin()->second);

@@ -42,8 +42,9 @@ class EndWaiters {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::multimap<Time, Waiter> by_time_;  // guarded by mutex_, as the next two
+  std::multimap<Time, Waiter> by_time_;  // guarded by mutex_, as the next three
   std::multimap<std::string, std::multimap<Time, Waiter>::iterator> by_run_;
+  Time wakes_at_ = Time::max();  // when the thread looks next
   bool stop_ = false;
   std::thread thread_;
 };

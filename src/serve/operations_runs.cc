@@ -23,22 +23,52 @@ constexpr std::int32_t kPriorityMax = 1'000;  // as in plans
 
 std::string EtagOf(std::uint64_t seq) { return "\"" + std::to_string(seq) + "\""; }
 
+HttpHeaders WatermarkOf(std::uint64_t seq) {
+  return {{"ETag", EtagOf(seq)},
+          {"Everstep-Last-Event-Seq", std::to_string(seq)},
+          {"Cache-Control", "no-cache"}};
+}
+
 // The watermark of what was read; 304 if the client has it.
 void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
+  HttpHeaders headers = WatermarkOf(seq);
   const std::string etag = EtagOf(seq);
-  HttpHeaders headers = {{"ETag", etag},
-                         {"Everstep-Last-Event-Seq", std::to_string(seq)},
-                         {"Cache-Control", "no-cache"}};
   if (NoneMatchHas(call.request().Header("if-none-match"), etag)) {
     return call.Reply({304, std::move(headers), {}});
   }
   call.Json(200, std::move(body), std::move(headers));
 }
 
-void AnswerStarted(ApiCall& call, const Result<StartedRun>& started) {
-  if (!started) return call.Fail(started.error());
-  call.Json(started->existing ? 200 : 201, ToWire(*started),
-            {{"Location", "/v1/runs/" + started->run_id}});
+// Calls `done` when the run has ended or the time is over.
+enum class MayHaveEnded : bool { kNo, kYes };
+void WaitForEnd(Api& api, const std::string& run_id, std::chrono::milliseconds wait,
+                MayHaveEnded before, std::function<void(const Result<RunView>&)> done) {
+  api.end_waiters().Add(run_id, wait, [&api, run_id, done = std::move(done)](const RunView* view) {
+    if (view != nullptr) return done(*view);
+    api.pool().Run([&api, run_id, done] { done(api.engine().View(run_id)); });
+  });
+  if (before == MayHaveEnded::kNo) return;
+  const auto run = api.engine().store().Read()->FindRun(RunId(run_id));
+  if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
+}
+
+// `wait`: the run itself is told, when it has ended or the time is over.
+void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& started,
+                   std::optional<std::chrono::milliseconds> wait, MayHaveEnded before) {
+  if (!started) return call->Fail(started.error());
+  const int status = started->existing ? 200 : 201;
+  std::string location = "/v1/runs/" + started->run_id;
+  if (!wait || wait->count() == 0) {
+    return call->Json(status, ToWire(*started), {{"Location", std::move(location)}});
+  }
+  if (started->existing) before = MayHaveEnded::kYes;
+  WaitForEnd(api, started->run_id, *wait, before,
+             [call, status, location = std::move(location)](const Result<RunView>& view) {
+               if (!view) return call->Fail(view.error());
+               HttpHeaders headers = WatermarkOf(view->last_event_seq);
+               headers.emplace_back("Location", location);
+               call->Json(status, ToWire(*view), std::move(headers));
+             });
 }
 
 // What the engine takes as it is given.
@@ -76,8 +106,7 @@ Status ResolvePlan(Api& api, const ApiCall& call, StartBody& body) {
   return Ok();
 }
 
-void AnswerView(Api& api, ApiCall& call, const std::string& run_id) {
-  const auto view = api.engine().View(run_id);
+void AnswerView(ApiCall& call, const Result<RunView>& view) {
   if (!view) return call.Fail(view.error());
   AnswerAt(call, view->last_event_seq, ToWire(*view));
 }
@@ -93,6 +122,9 @@ void AnswerDecision(ApiCall& call, const Result<SignalDecision>& decision) {
 }  // namespace
 
 void StartRun(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const auto wait = query.Duration("wait", kWaitMax);
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   auto body = call->Read<StartBody>();
   if (!body) return;
   if (const Status fits = CheckStart(*body); !fits) return call->Fail(fits.error());
@@ -109,15 +141,16 @@ void StartRun(Api& api, CallPtr call) {
   if (body->plan_id.empty() && !start.plan_ref && api.engine().IsReadyFor(start)) {
     auto prepared = api.engine().Prepare(start);
     if (!prepared) return call->Fail(prepared.error());
-    prepared->order.answer = [call](const Result<StartedRun>& started) {
-      AnswerStarted(*call, started);
+    prepared->order.answer = [&api, call, wait](const Result<StartedRun>& started) {
+      // Who is told first that the run is durable is told before anything follows from it.
+      AnswerStarted(api, call, started, wait, MayHaveEnded::kNo);
     };
     return api.engine().Submit(*std::move(prepared));
   }
-  api.pool().Run([&api, call, body = *std::move(body)]() mutable {
+  api.pool().Run([&api, call, wait, body = *std::move(body)]() mutable {
     const Status resolved = ResolvePlan(api, *call, body);
     if (!resolved) return call->Fail(resolved.error());
-    AnswerStarted(*call, api.engine().Start(body.start));
+    AnswerStarted(api, call, api.engine().Start(body.start), wait, MayHaveEnded::kYes);
   });
 }
 
@@ -153,14 +186,9 @@ void GetRun(Api& api, CallPtr call) {
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string run_id = call->Parameter("runId");
   if (!api.FindRun(*call, run_id)) return;
-  if (!wait || wait->count() == 0) return AnswerView(api, *call, run_id);
-  api.end_waiters().Add(run_id, *wait, [&api, call, run_id](const RunView* view) {
-    if (view != nullptr) return AnswerAt(*call, view->last_event_seq, ToWire(*view));
-    api.pool().Run([&api, call, run_id] { AnswerView(api, *call, run_id); });
-  });
-  // It may have ended before anybody waited.
-  const auto run = api.engine().store().Read()->FindRun(RunId(run_id));
-  if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
+  if (!wait || wait->count() == 0) return AnswerView(*call, api.engine().View(run_id));
+  WaitForEnd(api, run_id, *wait, MayHaveEnded::kYes,
+             [call](const Result<RunView>& view) { AnswerView(*call, view); });
 }
 
 void CancelRun(Api& api, CallPtr call) {
@@ -183,7 +211,7 @@ void ApproveRun(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
   const Status approved = api.engine().Approve(run_id, api.ActorOf(*call), body->reason);
   if (!approved) return call->Fail(approved.error());
-  AnswerView(api, *call, run_id);
+  AnswerView(*call, api.engine().View(run_id));
 }
 
 void GetSnapshot(Api& api, CallPtr call) {

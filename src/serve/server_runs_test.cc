@@ -56,6 +56,24 @@ TEST_F(ServerRunsTest, ARunIsStartedFromADocument) {
   EXPECT_EQ(ToJson(ended.Json().Get("inputs")), R"({"name":"Ada"})");
 }
 
+TEST_F(ServerRunsTest, AStartCanWaitForTheEnd) {
+  const std::string body = WithPlan(kEcho, R"(,"inputs":{"name":"Ada"},"runId":"w-1")");
+  // Compiled by the first, known to the second, over for the third.
+  for (const char* id : {"w-1", "w-2", "w-2"}) {
+    std::string named = body;
+    named.replace(named.find("w-1"), 3, id);
+    const ServerReply ended = Post("/v1/runs?wait=60s", named);
+    EXPECT_EQ(ended.Text("status"), "COMPLETED") << ended.body;
+    EXPECT_EQ(ToJson(ended.Json().Get("result")), R"({"said":"Ada"})");
+    EXPECT_EQ(ended.Header("location"), "/v1/runs/" + std::string(id));
+  }
+  const ServerReply open = Post("/v1/runs?wait=20ms", WithPlan(kWaiting));
+  EXPECT_EQ(open.status, 201);
+  EXPECT_EQ(open.Text("status"), "RUNNING") << open.body;
+  EXPECT_EQ(Post("/v1/runs?wait=2m", body).status, 400);
+  EXPECT_EQ(Post("/v1/runs?wiat=2s", body).status, 400);
+}
+
 TEST_F(ServerRunsTest, ARunIsStartedFromARegisteredPlan) {
   ASSERT_EQ(Post("/v1/plans", kEcho).status, 201);
   for (const char* body : {R"({"planId":"greet"})", R"({"planId":"greet","planVersion":"1"})"}) {

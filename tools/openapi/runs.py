@@ -38,6 +38,8 @@ GREETING_RUN = {"runId": "greeting-1", "planId": "greeting", "planVersion": "1.0
 ACCEPTED = {"signalId": "stop-for-now", "decision": "ACCEPTED", "runSeq": 5}
 WATERMARK = ("ETag", "LastEventSeq")
 JSON = "application/json"
+WAIT = query("wait", "a duration such as `30s` or `PT30S`, at most a minute", text())
+STARTED = {"anyOf": [ref("StartedRun"), ref("Run")]}
 
 
 def start(name, summary, run_id, status, **body):
@@ -56,7 +58,8 @@ OPERATIONS = [
     Operation(
         "POST", "/v1/runs", "startRun", "Runs", "run.start", "Start a run",
         "By a plan's document, a reference to it, or the name of a registered plan. On return the run is "
-        "durable. The same `Idempotency-Key`, `requestId` or `runId` again starts nothing twice.",
+        "durable. The same `Idempotency-Key`, `requestId` or `runId` again starts nothing twice. With `wait` "
+        "the answer is the run itself, when it has ended or the time is over, whichever is first.",
         [start("registered", "a registered plan", "greeting-1", "RUNNING", planId="greeting",
                inputs={"name": "Ada"}),
          start("document", "a plan that is sent along", "release-2.4", "RUNNING", plan=RELEASE),
@@ -67,11 +70,12 @@ OPERATIONS = [
                priority=10, triggerSource="schedule"),
          Example("later", "not before a time", 201, {"runId": "greeting-3", "status": "PENDING",
                                                      "startAt": "2036-02-11T00:00:00.000Z"},
-                 body={"runId": "greeting-3", "planId": "greeting", "startAt": "2036-02-11T00:00:00Z"})],
-        body={JSON: ref("StartRun")}, errors=("404", "429", "507"),
-        answers={"200": ("It had been started before.", {JSON: ref("StartedRun")}, ("Location",)),
-                 "201": ("It was started, or waits for its turn.", {JSON: ref("StartedRun")},
-                         ("Location",))}),
+                 body={"runId": "greeting-3", "planId": "greeting", "startAt": "2036-02-11T00:00:00Z"}),
+         Example("waited", "and wait for its end", 201, {**GREETING_RUN, "runId": "greeting-4"}, wait="10s",
+                 body={"runId": "greeting-4", "planId": "greeting", "inputs": {"name": "Ada"}})],
+        body={JSON: ref("StartRun")}, errors=("404", "429", "507"), query=[WAIT],
+        answers={"200": ("It had been started before.", {JSON: STARTED}, ("Location",)),
+                 "201": ("It was started, or waits for its turn.", {JSON: STARTED}, ("Location",))}),
     Operation(
         "GET", "/v1/runs", "listRuns", "Runs", "run.read", "List runs",
         "Newest first. Filters go together: a run must fit all of them.",
@@ -99,7 +103,7 @@ OPERATIONS = [
          [Example("ended", "wait for the end", 200, GREETING_RUN, runId="greeting-1", wait="10s"),
           Example("unchanged", "nothing has changed since", 304, runId="greeting-1",
                   **{"If-None-Match": '"5"'})],
-         parameters=[query("wait", "a duration such as `30s` or `PT30S`, at most a minute", text())]),
+         parameters=[WAIT]),
     Operation(
         "POST", "/v1/runs/{runId}/cancel", "cancelRun", "Runs", "run.cancel", "Cancel a run",
         "The signal CANCEL: running steps are stopped, what came through is compensated.",
