@@ -101,6 +101,14 @@ ApiClient::RequestId ApiClient::SendLater(const Call& call, Done done) {
   });
 }
 
+Result<std::string> ApiClient::SendOn(HttpConnection& connection, const Call& call) const {
+  return AnswerOf(connection.Exchange(RequestOf(call)));
+}
+
+std::unique_ptr<HttpConnection> ApiClient::NewConnection() {
+  return std::make_unique<HttpConnection>(Anywhere());
+}
+
 std::string EncodeForUrl(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   constexpr std::string_view kPlain =

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "everstep/client.h"
 #include "everstep/result.h"
 #include "net/http_client.h"
+#include "net/http_connection.h"
 #include "wire/wire.h"
 
 namespace everstep {
@@ -33,8 +35,12 @@ class ApiClient {
   // The same without waiting and without repetition. `done` is called once, on the client's thread
   // or the destructor's, and must not block.
   RequestId SendLater(const Call& call, Done done);
+  // The same on a connection of the caller's own.
+  Result<std::string> SendOn(HttpConnection& connection, const Call& call) const;
   // The request ends with kServerUnavailable, unless it has just ended otherwise.
   void Cancel(RequestId id) { http_.Cancel(id); }
+
+  static std::unique_ptr<HttpConnection> NewConnection();
 
   template <typename T>
   Result<T> Get(std::string path) {

@@ -14,8 +14,10 @@ namespace {
 constexpr std::uint32_t kSlotsMax = 1'000;  // what one request can carry
 constexpr std::size_t kReportBytesPerRequest = 8 << 20;
 constexpr std::chrono::milliseconds kBackoffFirst{50};
-// A result waits that long for those of tasks that are ready to run, so that they travel together.
+// A result waits that long for those of tasks that are ready to run, so that they travel together;
+// and so long a request for more tasks waits for the results of those that have just come.
 constexpr std::chrono::milliseconds kGather{1};
+constexpr std::chrono::milliseconds kBusy{20};
 
 // The server will say the same again, whatever the worker waits.
 bool IsFinal(ErrorCode code) {
@@ -58,7 +60,8 @@ Status Worker::State::Run() {
   if (Status checked = Check(); !checked) return checked;
   const std::uint32_t wanted = options_.threads == 0 ? options_.slots : options_.threads;
   for (std::uint32_t i = 0; i < std::min(wanted, options_.slots); ++i) {
-    threads_.emplace_back([this] { Perform(); });
+    connections_.push_back(ApiClient::NewConnection());
+    threads_.emplace_back([this, i] { Perform(*connections_[i]); });
   }
   std::unique_lock lock(mutex_);
   while (!stopping_ && !error_) {
@@ -75,8 +78,8 @@ Status Worker::State::Run() {
       lock.lock();
       continue;
     }
-    const Time wake = NextWake();
-    wake == Time::max() ? changed_.wait(lock) : (void)changed_.wait_until(lock, wake);
+    wakes_at_ = NextWake();
+    wakes_at_ == Time::max() ? changed_.wait(lock) : (void)changed_.wait_until(lock, wakes_at_);
   }
   lock.unlock();
   Finish();
@@ -101,7 +104,10 @@ void Worker::State::Finish() {
     lock.unlock();
     const auto drained = api_.Send({.method = "POST", .path = path + "/drain", .body = "{}"});
     lock.lock();
-    if (!drained) api_.Cancel(flights_[kPatient].id);
+    if (!drained) {
+      api_.Cancel(flights_[kPatient].id);
+      for (const auto& connection : connections_) connection->Cancel();
+    }
   }
   while (known && !error_ && !Idle() && SteadyNow() < deadline) {
     auto due = TakeDue();
@@ -117,6 +123,7 @@ void Worker::State::Finish() {
   LoseAll();
   ready_changed_.notify_all();
   lock.unlock();
+  for (const auto& connection : connections_) connection->Cancel();
   for (std::thread& thread : threads_) thread.join();
   // What it still holds goes to others at once.
   if (known) (void)api_.Send({.method = "DELETE", .path = path});
@@ -150,29 +157,33 @@ void Worker::State::Registered(Result<WorkerAnswer> answer) {
   changed_.notify_all();
 }
 
+ApiClient::Call Worker::State::PollOf(const Due& request) {
+  return {.method = "POST",
+          .path = request.path,
+          .body = ToWire(*request.body),
+          .extra_wait = request.body->wait};
+}
+
 void Worker::State::Send(std::vector<Due> due) {
-  for (Due& request : due) {
+  for (const Due& request : due) {
     const Place place = request.place;
-    const auto id = api_.SendLater({.method = "POST",
-                                    .path = std::move(request.path),
-                                    .body = ToWire(*request.body),
-                                    .extra_wait = request.body->wait},
-                                   [this, place](const Result<std::string>& answer) {
-                                     Answered(place, Read<PollReply>(answer));
-                                   });
+    const auto id =
+        api_.SendLater(PollOf(request), [this, place](const Result<std::string>& answer) {
+          Answered(place, Read<PollReply>(answer), false);
+        });
     const std::lock_guard lock(mutex_);
     if (flights_[place].body == request.body) flights_[place].id = id;
   }
 }
 
-void Worker::State::Answered(Place place, Result<PollReply> reply) {
+void Worker::State::Answered(Place place, Result<PollReply> reply, bool taker) {
   std::vector<Due> due;
   {
     const std::lock_guard lock(mutex_);
     const Flight flight = std::exchange(flights_[place], {});
     if (reply) {
       NoteAnswer(flight, *reply);
-      if (flight.registration == registration_) TakeReply(*std::move(reply));
+      if (flight.registration == registration_) TakeReply(*std::move(reply), taker);
       due = TakeDue();
     } else {
       Return(flight, reply.error());
@@ -184,7 +195,7 @@ void Worker::State::Answered(Place place, Result<PollReply> reply) {
 
 // ---- handlers
 
-void Worker::State::Perform() {
+void Worker::State::Perform(HttpConnection& connection) {
   std::unique_lock lock(mutex_);
   while (true) {
     ready_changed_.wait(lock, [this] { return ending_ || !ready_.empty(); });
@@ -210,8 +221,15 @@ void Worker::State::Perform() {
     }
     auto due = TakeDue();
     if (stopping_) changed_.notify_all();
+    const bool waits = MayWaitFor(due);
     lock.unlock();
-    Send(std::move(due));
+    if (waits) {
+      const Due& request = due.front();
+      const auto answer = api_.SendOn(connection, PollOf(request));
+      Answered(request.place, Read<PollReply>(answer), true);
+    } else {
+      Send(std::move(due));
+    }
     lock.lock();
   }
 }
@@ -228,10 +246,17 @@ std::vector<Worker::State::Due> Worker::State::TakeDue() {
     return (!reports_.empty() && !gathering) || (beat_at_ <= now && !held_.empty());
   };
   if (beat_at_ <= now && held_.empty()) beat_at_ = now + lease_ / 3;
-  const bool wants_tasks = !stopping_ && held_.size() < options_.slots;
+  const bool wants_tasks =
+      !stopping_ && held_.size() < options_.slots && (held_.empty() || ask_at_ <= now);
   if (!flights_[kPatient].open && (urgent() || wants_tasks)) Depart(kPatient, due);
   if (!flights_[kPrompt].open && urgent()) Depart(kPrompt, due);
   return due;
+}
+
+// Nothing can come meanwhile that only this thread would do.
+bool Worker::State::MayWaitFor(const std::vector<Due>& due) const {
+  return due.size() == 1 && due.front().place == kPatient && ready_.empty() &&
+         !flights_[kPrompt].open && !stopping_;
 }
 
 void Worker::State::Depart(Place place, std::vector<Due>& due) {
@@ -272,7 +297,7 @@ void Worker::State::NoteAnswer(const Flight& flight, const PollReply& reply) {
   backoff_ = {};
 }
 
-void Worker::State::TakeReply(PollReply reply) {
+void Worker::State::TakeReply(PollReply reply, bool taker) {
   if (reply.lease.count() > 0) lease_ = reply.lease;
   for (const std::string& token : reply.stop) {
     const auto task = held_.find(token);
@@ -289,9 +314,14 @@ void Worker::State::TakeReply(PollReply reply) {
     held_.emplace(task->token, task);
     ready_.push_back(std::move(task));
   }
-  for (std::size_t i = 0; i < std::min(reply.tasks.size(), threads_.size()); ++i) {
+  if (reply.tasks.empty()) return;
+  for (std::size_t i = taker; i < std::min(reply.tasks.size(), threads_.size()); ++i) {
     ready_changed_.notify_one();
   }
+  const Time now = SteadyNow();
+  ask_at_ = now + kGather;
+  busy_until_ = now + kBusy;
+  if (wakes_at_ > ask_at_ + kGather) changed_.notify_all();
 }
 
 // The request came to nothing, or nobody knows to what: its results go with the next. Those that
@@ -336,6 +366,7 @@ Worker::State::Time Worker::State::NextWake() const {
   const Time now = SteadyNow();
   Time wake = std::min(beat_at_, report_at_);
   if (wake <= now) wake = Time::max();  // due: an answer that is under way goes on with it
+  if (busy_until_ > now) wake = std::min(wake, now + kGather);
   return retry_at_ > now ? std::min(wake, retry_at_) : wake;
 }
 

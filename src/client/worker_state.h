@@ -23,7 +23,9 @@ namespace everstep {
 //
 // Two requests can be under way. The first may wait at the server for tasks; the second never does,
 // and carries what cannot wait for the first. Results that are ready go together, whichever is free
-// next, and each asks for tasks for the slots it frees.
+// next, and each asks for tasks for the slots it frees. A handler thread with nothing else to do
+// waits for the first itself: a lone task then goes from hand to hand without waking another
+// thread.
 class Worker::State {
  public:
   explicit State(WorkerOptions options);
@@ -58,16 +60,19 @@ class Worker::State {
   Status Check() const;
   void Register();
   void Registered(Result<WorkerAnswer> answer);
-  void Answered(Place place, Result<PollReply> reply);
-  void Perform();  // a handler thread
-  void Finish();   // the end of Run
+  // `taker`: this thread takes the first task itself.
+  void Answered(Place place, Result<PollReply> reply, bool taker);
+  void Perform(HttpConnection& connection);  // a handler thread
+  void Finish();                             // the end of Run
+  static ApiClient::Call PollOf(const Due& request);
   void Send(std::vector<Due> due);
 
   // ---- mutex_ held
   std::vector<Due> TakeDue();
   void Depart(Place place, std::vector<Due>& due);
   void NoteAnswer(const Flight& flight, const PollReply& reply);
-  void TakeReply(PollReply reply);
+  void TakeReply(PollReply reply, bool taker);
+  bool MayWaitFor(const std::vector<Due>& due) const;
   void Return(const Flight& flight, const Error& error);
   void GoAway(const Error& error);
   void LoseAll();
@@ -91,13 +96,17 @@ class Worker::State {
   Time retry_at_{};
   Time beat_at_ = Time::max();
   Time report_at_ = Time::max();  // results wait for others until then
+  Time wakes_at_ = Time::max();   // when the thread of Run looks next
+  Time ask_at_{};                 // asking for more tasks waits for results until then
+  Time busy_until_{};             // tasks keep coming; that thread looks every kGather
   std::unordered_map<std::string, std::shared_ptr<HeldTask>> held_;  // by token; not reported
   std::deque<std::shared_ptr<HeldTask>> ready_;                      // not begun
   std::vector<ReportBody> reports_;                                  // not on their way
   std::array<Flight, 2> flights_;
 
   std::vector<std::thread> threads_;
-  ApiClient api_;  // the last: its answers come here
+  std::vector<std::unique_ptr<HttpConnection>> connections_;  // of each
+  ApiClient api_;                                             // the last: its answers come here
 };
 
 }  // namespace everstep

@@ -21,11 +21,6 @@ constexpr long kConnectionsKept = 32;
 // Only a bound: whatever happens wakes the loop.
 constexpr int kPollMilliseconds = 60'000;
 
-void InitialiseCurl() {
-  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  EVERSTEP_ASSERT(initialised == CURLE_OK);
-}
-
 HttpOutcome Cancelled() {
   HttpOutcome outcome;
   outcome.failure = HttpFailure::kCancelled;

@@ -74,6 +74,49 @@ bool MayTravel(std::string_view lower_name) {
   return std::find(kHarmless.begin(), kHarmless.end(), lower_name) != kHarmless.end();
 }
 
+template <typename T>
+void Set(CURL* handle, CURLoption option, T value) {
+  EVERSTEP_ASSERT(curl_easy_setopt(handle, option, value) == CURLE_OK);
+}
+
+// A proxy was named by the caller, and reaches what it will: only direct ways are judged.
+curl_socket_t OnSocket(void* judge, curlsocktype /*purpose*/, curl_sockaddr* address) {
+  auto& guard = *static_cast<AddressGuard*>(judge);
+  if (guard.judges && !guard.policy.Allows(address->addr)) {
+    guard.refused =
+        AddressText(address->addr) + " (" + std::string(Name(RangeOf(address->addr))) + ")";
+    return CURL_SOCKET_BAD;
+  }
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+}  // namespace
+
+void InitialiseCurl() {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  EVERSTEP_ASSERT(initialised == CURLE_OK);
+}
+
+void SetConnecting(CURL* handle, const HttpRequest& request, AddressGuard& guard) {
+  guard.judges = request.proxy.empty();
+  Set(handle, CURLOPT_NOSIGNAL, 1L);
+  // A request that is cancelled does not wait for the resolver.
+  Set(handle, CURLOPT_QUICK_EXIT, 1L);
+  Set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  Set(handle, CURLOPT_FOLLOWLOCATION, 0L);
+  Set(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+  // An empty text, unlike none at all, keeps the proxy variables of the environment out.
+  Set(handle, CURLOPT_PROXY, request.proxy.c_str());
+  Set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
+  Set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
+  if (!request.ca_file.empty()) {
+    Set(handle, CURLOPT_CAINFO, request.ca_file.c_str());
+    Set(handle, CURLOPT_CAPATH, static_cast<char*>(nullptr));  // that file alone
+  }
+  Set(handle, CURLOPT_OPENSOCKETFUNCTION, &OnSocket);
+  Set(handle, CURLOPT_OPENSOCKETDATA, &guard);
+}
+
 HttpFailure FailureOf(CURLcode code) {
   switch (code) {
     case CURLE_URL_MALFORMAT:
@@ -100,16 +143,9 @@ HttpFailure FailureOf(CURLcode code) {
   }
 }
 
-template <typename T>
-void Set(CURL* handle, CURLoption option, T value) {
-  EVERSTEP_ASSERT(curl_easy_setopt(handle, option, value) == CURLE_OK);
-}
-
-}  // namespace
-
 HttpTransfer::HttpTransfer(HttpRequest request, const AddressPolicy& policy, Done done)
     : request_(std::move(request)),
-      policy_(policy),
+      guard_(policy),
       deadline_(SteadyNow() + request_.timeout),
       done_(std::move(done)),
       handle_(curl_easy_init()) {
@@ -153,25 +189,10 @@ bool HttpTransfer::Prepare(HttpOutcome& failure) {
   reason_.fill('\0');
   Set(handle, CURLOPT_ERRORBUFFER, reason_.data());
   Set(handle, CURLOPT_PRIVATE, this);
-  Set(handle, CURLOPT_NOSIGNAL, 1L);
-  // A request that is cancelled does not wait for the resolver.
-  Set(handle, CURLOPT_QUICK_EXIT, 1L);
-  Set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  Set(handle, CURLOPT_FOLLOWLOCATION, 0L);
-  Set(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
-  // An empty text, unlike none at all, keeps the proxy variables of the environment out.
-  Set(handle, CURLOPT_PROXY, request_.proxy.c_str());
-  Set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
-  Set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
-  if (!request_.ca_file.empty()) {
-    Set(handle, CURLOPT_CAINFO, request_.ca_file.c_str());
-    Set(handle, CURLOPT_CAPATH, static_cast<char*>(nullptr));  // that file alone
-  }
+  SetConnecting(handle, request_, guard_);
   Set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   Set(handle, CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::min(left, request_.connect_timeout).count()));
-  Set(handle, CURLOPT_OPENSOCKETFUNCTION, &HttpTransfer::OnSocket);
-  Set(handle, CURLOPT_OPENSOCKETDATA, this);
   Set(handle, CURLOPT_WRITEFUNCTION, &HttpTransfer::OnBody);
   Set(handle, CURLOPT_WRITEDATA, this);
   Set(handle, CURLOPT_HEADERFUNCTION, &HttpTransfer::OnHeader);
@@ -252,17 +273,6 @@ std::size_t HttpTransfer::OnHeader(char* bytes, std::size_t size, std::size_t co
   return total;
 }
 
-curl_socket_t HttpTransfer::OnSocket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  auto& transfer = *static_cast<HttpTransfer*>(self);
-  // A proxy was named by the caller, and reaches what it will: only direct ways are judged.
-  if (transfer.request_.proxy.empty() && !transfer.policy_.Allows(address->addr)) {
-    transfer.refused_address_ =
-        AddressText(address->addr) + " (" + std::string(Name(RangeOf(address->addr))) + ")";
-    return CURL_SOCKET_BAD;
-  }
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
 bool HttpTransfer::Hopped(CURLcode code, HttpOutcome& outcome) {
   if (code != CURLE_OK) {
     outcome = Failure(code);
@@ -320,9 +330,9 @@ HttpOutcome HttpTransfer::Failure(CURLcode code) const {
     outcome.failure = HttpFailure::kTooLarge;
     outcome.message =
         "the answer has more than " + std::to_string(request_.response_bytes_max) + " bytes";
-  } else if (code == CURLE_COULDNT_CONNECT && !refused_address_.empty()) {
+  } else if (code == CURLE_COULDNT_CONNECT && !guard_.refused.empty()) {
     outcome.failure = HttpFailure::kAddressNotAllowed;
-    outcome.message = "connecting to " + refused_address_ + " is not allowed";
+    outcome.message = "connecting to " + guard_.refused + " is not allowed";
   } else if (outcome.failure == HttpFailure::kTimeout) {
     outcome.message = "no answer within " + std::to_string(request_.timeout.count()) + " ms";
   }

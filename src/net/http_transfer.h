@@ -13,6 +13,24 @@
 
 namespace everstep {
 
+// ---- what all uses of libcurl share
+
+void InitialiseCurl();
+
+// Judges each address that is connected to; must live as long as the handle it guards.
+struct AddressGuard {
+  explicit AddressGuard(AddressPolicy given) : policy(std::move(given)) {}
+
+  const AddressPolicy policy;
+  bool judges = true;   // not the way to a proxy
+  std::string refused;  // the last one that was not allowed
+};
+
+// How connections are made: protocols, certificates, addresses; nothing from the environment.
+void SetConnecting(CURL* handle, const HttpRequest& request, AddressGuard& guard);
+
+HttpFailure FailureOf(CURLcode code);
+
 // One request on its way through libcurl, hop after hop. One thread.
 class HttpTransfer {
  public:
@@ -42,7 +60,6 @@ class HttpTransfer {
 
   static std::size_t OnBody(char* bytes, std::size_t size, std::size_t count, void* self);
   static std::size_t OnHeader(char* bytes, std::size_t size, std::size_t count, void* self);
-  static curl_socket_t OnSocket(void* self, curlsocktype purpose, curl_sockaddr* address);
 
   bool CheckRequest(HttpOutcome& failure) const;
   bool SetHeaders();
@@ -51,7 +68,7 @@ class HttpTransfer {
   bool FollowRedirect(const std::string& target, HttpOutcome& outcome);
 
   HttpRequest request_;
-  const AddressPolicy policy_;
+  AddressGuard guard_;
   const std::chrono::steady_clock::time_point deadline_;
   const Done done_;
   std::unique_ptr<CURL, FreeHandle> handle_;
@@ -59,7 +76,6 @@ class HttpTransfer {
   HttpResponse response_;
   std::size_t header_bytes_ = 0;
   bool too_large_ = false;
-  std::string refused_address_;
   std::uint32_t redirects_ = 0;
   std::array<char, CURL_ERROR_SIZE> reason_{};
 };
