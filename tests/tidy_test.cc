@@ -11,6 +11,8 @@ namespace {
 
 using Rule = std::vector<Finding> (*)(const SourceFile&);
 
+constexpr int kDesignRules = 18;  // of the table in docs/decisions.md
+
 const std::vector<SourceFile>& Sources() {
   static const std::vector<SourceFile> files = ReadSources(
       {"include", "src", "apps", "tests", "bench", "fuzz", "examples", "tools", "cmake"});
@@ -68,6 +70,21 @@ TEST(TidyTest, EveryErrorCodeHasAPage) {
   codes.insert(kServerProblems.begin(), kServerProblems.end());
   const std::vector<Finding> findings = CompareErrorPages(codes, pages);
   EXPECT_TRUE(findings.empty()) << ToString(findings);
+}
+
+TEST(TidyTest, EveryDecisionHasARowAndATest) {
+  std::string decisions;
+  for (const SourceFile& file : ReadSources({"docs"})) {
+    if (file.path == "docs/decisions.md") decisions = file.text;
+  }
+  for (int rule = 1; rule <= kDesignRules; ++rule) {
+    const std::string row = "\n| " + std::to_string(rule) + " | ";
+    EXPECT_NE(decisions.find(row), std::string::npos) << rule;
+    const std::string name = (rule < 10 ? "DesignRule0" : "DesignRule") + std::to_string(rule);
+    EXPECT_TRUE(std::ranges::any_of(Sources(), [&](const SourceFile& file) {
+      return IsTest(file) && CodeOnly(file.text).find(name) != std::string::npos;
+    })) << name;
+  }
 }
 
 TEST(TidyTest, TheSearchSeesTheProject) {

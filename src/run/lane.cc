@@ -30,6 +30,15 @@ bool IsAsked(const LaneOrder& order) {
          std::holds_alternative<ApproveOrder>(order.what);
 }
 
+// Whether the turn has only begun what its log already justified: nothing was reported, ordered or
+// decided in it that could be lost.
+bool MayFailOpen(const std::vector<EventWrite>& writes) {
+  return std::ranges::all_of(writes, [](const EventWrite& write) {
+    return write.type == EventType::kStepScheduled || write.type == EventType::kStepStarted ||
+           write.type == EventType::kWaitCreated || write.type == EventType::kWaitCompleted;
+  });
+}
+
 }  // namespace
 
 Lane::Lane(World world, Options options) : world_(world), options_(options) {}
@@ -222,22 +231,23 @@ void Lane::Commit() {
   std::vector<const Resident*> discarded;
   touched.swap(touched_);
   std::size_t events = 0;
+  std::vector<Resident*> ahead;  // whose steps begin before that is durable
+  const bool fails_open = slow_store_ && options_.budget.fail_open_step_started;
   for (Resident* resident : touched) {
     auto& writes = resident->turn->writes;
     if (writes.empty()) continue;
     events += writes.size();
+    if (fails_open && MayFailOpen(writes)) ahead.push_back(resident);
     orders.push_back({resident->run->run_id(), std::move(writes)});
     writing.push_back(resident);
   }
   if (!orders.empty()) {
     const Timestamp before = world_.clock.Now();
     auto submission = world_.authority.Submit(orders, {});
-    if (slow_store_ && options_.budget.fail_open_step_started) {
-      for (Resident* resident : writing) {
-        world_.counters.buffered_events.fetch_add(resident->turn->effects.dispatch.size());
-        Dispatch(std::move(resident->turn->effects.dispatch));
-        resident->turn->effects.dispatch.clear();
-      }
+    for (Resident* resident : ahead) {
+      world_.counters.buffered_events.fetch_add(resident->turn->effects.dispatch.size());
+      Dispatch(std::move(resident->turn->effects.dispatch));
+      resident->turn->effects.dispatch.clear();
     }
     const auto placed = world_.authority.Await(std::move(submission));
     Measure(before, events);

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "testing/plan_workbench.h"
 
 // The decisions of docs/design.md §5 that concern execution and stand in no other file, each named
@@ -97,6 +100,77 @@ TEST_F(PlanRunTest, DesignRule12NoStepStartsBeforeItsStartIsDurable) {
   Finish("a");
   Finish("b");
   EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+class WriteBudgetTest : public PlanWorkbench {
+ protected:
+  // Every write takes so long; `seen` is what was open in the middle of the last one.
+  void SlowStore(std::chrono::milliseconds by) {
+    power_->meanwhile = [this, by] {
+      clock_.Advance(by);
+      seen_.clear();
+      for (const auto& [step, task] : tools_->open) seen_.insert(step);
+    };
+  }
+  std::set<std::string> seen_;
+};
+
+TEST_F(WriteBudgetTest, AWriteOverTheBudgetIsCountedAndRaisesAnAlert) {
+  options_.write_budget.latency = std::chrono::seconds(1);
+  StartAfresh();
+  SlowStore(std::chrono::milliseconds(1'000));
+  StartSteps("  - {stepId: a, kind: http}\n");
+  EXPECT_EQ(engine_->Metrics().state_store_write_timeouts, 0U);
+  EXPECT_TRUE(alerts_.empty());
+  SlowStore(std::chrono::milliseconds(1'001));
+  Finish("a");
+  const EngineMetrics metrics = engine_->Metrics();
+  EXPECT_EQ(metrics.state_store_write_timeouts, 1U);
+  EXPECT_EQ(metrics.state_store_write_latency_us_max, 1'001'000U);
+  EXPECT_EQ(metrics.state_store_buffered_events, 0U);
+  ASSERT_EQ(alerts_.size(), 1U);
+  EXPECT_EQ(alerts_[0].code, "STATE_STORE_WRITE_SLOW");
+  EXPECT_NE(alerts_[0].detail.find("1001 ms; the budget is 1000 ms"), std::string::npos)
+      << alerts_[0].detail;
+}
+
+TEST_F(WriteBudgetTest, DesignRule12FailingOpenIsForStartsAloneAndOnlyIfItIsAskedFor) {
+  constexpr const char* kSteps =
+      "  - {stepId: a, kind: http, retryPolicy: {maxAttempts: 3, initialDelay: 1s}}\n"
+      "  - {stepId: b, kind: http}\n";
+  for (const bool asked : {false, true}) {
+    options_.write_budget = {std::chrono::milliseconds(100), asked};
+    StartAfresh();
+    SlowStore(std::chrono::milliseconds(200));
+    const std::string run = StartSteps(kSteps);
+    Fail("a");
+    // A retry follows from what is durable: it may begin ahead of its own record.
+    AdvanceClock(std::chrono::seconds(2));
+    EXPECT_EQ(seen_.contains("a"), asked);
+    EXPECT_EQ(engine_->Metrics().state_store_buffered_events, asked ? 1U : 0U);
+    // What follows from a result waits for the result.
+    Finish("a");
+    EXPECT_FALSE(seen_.contains("b")) << "began before the completion was durable";
+    Finish("b");
+    EXPECT_EQ(StatusOf(run), "COMPLETED");
+  }
+}
+
+TEST_F(WriteBudgetTest, AStartThatWasLostIsBegunAgainUnderTheSameKey) {
+  options_.write_budget = {std::chrono::milliseconds(100), true};
+  StartAfresh();
+  SlowStore(std::chrono::milliseconds(200));
+  StartSteps("  - {stepId: a, kind: http, retryPolicy: {maxAttempts: 3, initialDelay: 1s}}\n");
+  Fail("a");
+  power_->fails_after = 0;
+  AdvanceClock(std::chrono::seconds(2));
+  ASSERT_TRUE(IsOpen("a"));
+  const std::string key = Opened("a").idempotency_key;
+  Restart();
+  AdvanceClock(std::chrono::seconds(2));
+  ASSERT_TRUE(IsOpen("a"));
+  EXPECT_EQ(Opened("a").idempotency_key, key);
+  EXPECT_EQ(Opened("a").id.logical_attempt, 2U);
 }
 
 TEST_F(PlanRunTest, DesignRule16IdsAreTheCallersOrVersionFour) {

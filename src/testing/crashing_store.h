@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -18,12 +19,14 @@ class CrashingStore final : public ForwardingStore {
     bool last_is_written = false;            // the write that fails is durable all the same
     bool failed = false;
     std::uint64_t full_after = UINT64_MAX;  // as many more, then there is no space
+    std::function<void()> meanwhile{};      // what happens while something is written
   };
 
   CrashingStore(std::shared_ptr<StateStore> store, std::shared_ptr<Power> power)
       : ForwardingStore(std::move(store)), power_(std::move(power)) {}
 
   Status Commit(std::span<const RunChange* const> changes) override {
+    if (power_->meanwhile) power_->meanwhile();
     if (power_->failed) return Error{ErrorCode::kStoreStopped, "the power is off", {}};
     if (power_->full_after == 0) return Error{ErrorCode::kStoreFull, "no space", {}};
     --power_->full_after;
