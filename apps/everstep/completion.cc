@@ -64,13 +64,15 @@ std::string GroupCases(F of) {
   return text;
 }
 
-std::string WordCases() {
+// Lines that set `variable` to the words that the option before may have.
+std::string WordCases(std::string_view variable) {
   std::string text;
   for (const Command* command : kCommands) {
     for (const OptionSpec& option : command->options) {
       if (option.words.empty()) continue;
-      text += "    '" + std::string(command->name) + " --" + std::string(option.name) +
-              "') words='" + Joined({option.words.begin(), option.words.end()}) + "' ;;\n";
+      text += "    '" + std::string(command->name) + " --" + std::string(option.name) + "') " +
+              std::string(variable) + "='" + Joined({option.words.begin(), option.words.end()}) +
+              "' ;;\n";
     }
   }
   return text;
@@ -108,7 +110,7 @@ std::string Bash() {
          "    command+=\" ${COMP_WORDS[2]}\" words=\n"
          "  fi\n"
          "  case \"$command $previous\" in\n" +
-         WordCases() +
+         WordCases("words") +
          "  esac\n"
          "  if [[ -n $words ]]; then\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
@@ -129,7 +131,7 @@ std::string Bash() {
 std::string Zsh() {
   return "#compdef everstep\n"
          "_everstep() {\n"
-         "  local command=${words[2]} seconds= options=\n"
+         "  local command=${words[2]} seconds= choices= options=\n"
          "  if ((CURRENT == 2)); then\n"
          "    compadd -- " +
          Joined(FirstWords()) +
@@ -147,6 +149,13 @@ std::string Zsh() {
          "    fi\n"
          "    command+=\" ${words[3]}\"\n"
          "  fi\n"
+         "  case \"$command ${words[CURRENT-1]}\" in\n" +
+         WordCases("choices") +
+         "  esac\n"
+         "  if [[ -n $choices ]]; then\n"
+         "    compadd -- ${=choices}\n"
+         "    return\n"
+         "  fi\n"
          "  case $command in\n" +
          OptionCases() +
          "  esac\n"
@@ -156,7 +165,12 @@ std::string Zsh() {
          "    _files\n"
          "  fi\n"
          "}\n"
-         "compdef _everstep everstep\n";
+         // As a file on fpath it is first read when it is called; else it was sourced.
+         "if [[ $funcstack[1] == _everstep ]]; then\n"
+         "  _everstep \"$@\"\n"
+         "else\n"
+         "  compdef _everstep everstep\n"
+         "fi\n";
 }
 
 std::string Fish() {
