@@ -21,6 +21,7 @@ std::atomic<int> interrupted = 0;          // how often
 std::atomic<int> answered = 1;             // how many of them do not end the program
 std::atomic<std::int64_t> counted_at = 0;  // the last one, in milliseconds; zero: none
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+std::atomic<bool> hung_up = false;
 // A byte in this pipe ends a poll that began before the signal came.
 std::array<int, 2> wake_up = {-1, -1};
 
@@ -42,6 +43,14 @@ extern "C" void OnInterrupt(int signal_number) {
   errno = saved;
 }
 
+extern "C" void OnHangup(int /*signal_number*/) {
+  const int saved = errno;
+  hung_up = true;
+  const char byte = 0;
+  [[maybe_unused]] const auto written = write(wake_up[1], &byte, 1);
+  errno = saved;
+}
+
 }  // namespace
 
 void CatchInterrupts() {
@@ -56,6 +65,21 @@ void CatchInterrupts() {
 }
 
 void AnswerInterrupts(int count) { answered = count; }
+
+void CatchHangups() {
+  struct sigaction action {};
+  action.sa_handler = OnHangup;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+bool TakeHangup() {
+  if (!hung_up.exchange(false)) return false;
+  std::array<char, 64> bytes{};
+  while (read(wake_up[0], bytes.data(), bytes.size()) > 0) {
+  }
+  return true;
+}
 
 bool Interrupted() { return interrupted != 0; }
 int InterruptCount() { return interrupted; }

@@ -15,6 +15,11 @@ void CatchInterrupts();
 // behind the `count`-th.
 void AnswerInterrupts(int count);
 
+// From now on SIGHUP does not end the program but wakes WaitForInput.
+void CatchHangups();
+// Whether one has come since the last call.
+bool TakeHangup();
+
 bool Interrupted();
 int InterruptCount();
 

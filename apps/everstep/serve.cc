@@ -62,6 +62,18 @@ void Welcome(const Server& server, const ServerOptions& options, Output& out) {
   out.Flush();
 }
 
+void Reload(Server& server, ServerLog& log) {
+  const Status loaded = server.ReloadCertificate();
+  if (loaded) {
+    log.Write({LogLevel::kInfo, "server.certificate", "new connections get the new certificate"});
+    return;
+  }
+  log.Write({LogLevel::kError,
+             "server.certificate",
+             "the new certificate cannot be used; the old one stays",
+             {{"error", loaded.error().message}}});
+}
+
 ExitCode Run(const Arguments& arguments, Output& out) {
   auto folder = Folder::Find(arguments);
   if (!folder) return Fail(folder.error(), out);
@@ -84,7 +96,11 @@ ExitCode Run(const Arguments& arguments, Output& out) {
                {{"error", socket.error().message}}});
   }
   Welcome(**server, options, out);
-  while (!Interrupted()) WaitForInput(-1, std::chrono::milliseconds(-1));
+  if (!options.http.certificate_file.empty()) CatchHangups();
+  while (!Interrupted()) {
+    WaitForInput(-1, std::chrono::milliseconds(-1));
+    if (TakeHangup()) Reload(**server, log);
+  }
   out.Write("stopping\n");
   out.Flush();
   const bool done = (*server)->Drain(settings.drain_timeout);
@@ -107,7 +123,8 @@ const Command kServe{
     "Settings come from flags, the environment and a file, the first of these first; 'everstep\n"
     "config check' shows what holds, docs/configuration.md lists all. The first start makes an\n"
     "admin's token and says where it is. SIGTERM or Ctrl-C stops cleanly: no new requests, what\n"
-    "has begun is finished within --drain-timeout, the rest is delivered again by the next start.",
+    "has begun is finished within --drain-timeout, the rest is delivered again by the next start.\n"
+    "With TLS, SIGHUP reads the certificate and its key again.",
     kOptions,
     Run,
 };
