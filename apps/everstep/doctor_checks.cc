@@ -133,7 +133,7 @@ Finding CheckStore(const Folder& folder) {
   const auto log = Log::Open(options);
   if (log) return Fine("store", "opens; nobody has it");
   return {kFail, "store", std::string(Name(log.error().code)) + ": " + log.error().message,
-          "see docs/errors/" + std::string(Name(log.error().code)) + ".md"};
+          "see 'everstep help " + std::string(Name(log.error().code)) + "'"};
 }
 
 Finding CheckHandles(const ServerOptions& options) {

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "output.h"
+#include "serve/documents.h"
 
 namespace everstep::cli {
 namespace {
@@ -31,6 +32,10 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   for (const Command* command : kCommands) {
     if (command->name != name) continue;
     out.Write(HelpOf(*command, out.look()));
+    return ExitCode::kOk;
+  }
+  if (const auto page = ErrorPage(name)) {
+    out.Write(*page);
     return ExitCode::kOk;
   }
   if (!name.empty() && !IsGroup(name)) {
@@ -94,7 +99,14 @@ std::string CommandSuggestion(std::string_view words) {
 }
 
 const Command kHelp{
-    "help", "[COMMAND]", 0, 2, "Show what a command does and which options it takes.", "", {}, Run,
+    "help",
+    "[COMMAND | CODE]",
+    0,
+    2,
+    "Show what a command does and which options it takes, or what an error means.",
+    "",
+    {},
+    Run,
 };
 
 }  // namespace everstep::cli

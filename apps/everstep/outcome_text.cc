@@ -12,10 +12,12 @@ std::string OutcomeText(const RunView& view, const Look& look) {
   }
   if (const std::string counts = StepCounts(view); !counts.empty()) text += ": " + counts;
   text += "\n";
-  if (!view.error_code.empty() || !view.error_message.empty()) {
+  if (!view.error_code.empty()) {
     text += look.Paint(Colour::kRed,
                        Printable(view.error_code) + ": " + Printable(view.error_message)) +
             "\n";
+  } else if (!view.error_message.empty()) {
+    text += "reason: " + Printable(view.error_message) + "\n";
   }
   const bool has_result = !view.result.empty() && view.result != "null" && view.result != "{}";
   if (has_result) text += Printable(view.result) + "\n";

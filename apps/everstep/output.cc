@@ -21,7 +21,7 @@ std::string FailureText(const Error& error) {
     text += "\n  " + (fault.pointer.empty() ? "(document)" : Printable(fault.pointer)) + ": " +
             Printable(fault.message);
   }
-  return text + "\nsee docs/errors/" + std::string(Name(error.code)) + ".md\n";
+  return text + "\nsee 'everstep help " + std::string(Name(error.code)) + "'\n";
 }
 
 std::string UsageText(const Command& command, std::string_view fault) {

@@ -79,7 +79,7 @@ std::string TextOf(const Finding& finding, const Look& look) {
                                ? Printable(finding.error.message)
                                : CountText(finding.error.faults.size(), "fault", "faults");
   return text + Printable(finding.file) + ": " + look.Paint(Colour::kRed, code) + ": " + what +
-         "; see docs/errors/" + code + ".md\n";
+         "; see 'everstep help " + code + "'\n";
 }
 
 void WriteFault(const Fault& fault, std::string_view code, JsonWriter& json) {

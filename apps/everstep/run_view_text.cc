@@ -31,7 +31,9 @@ std::string RunViewText(const RunView& view, SystemTime now, const std::string& 
   }
   facts.Add("events", std::to_string(view.last_event_seq));
   if (!view.inputs.empty() && view.inputs != "{}") facts.Add("inputs", view.inputs);
-  if (!view.error_code.empty() || !view.error_message.empty()) {
+  if (view.error_code.empty() && !view.error_message.empty()) {
+    facts.Add("reason", view.error_message);
+  } else if (!view.error_code.empty()) {
     facts.Add("error", Cell(view.error_code + ": " + view.error_message, Colour::kRed));
   }
   if (!view.result.empty() && view.result != "null") facts.Add("result", view.result);

@@ -144,7 +144,9 @@ expect "and again for the next line" 'wait_for "lines 2 answers"'
 # ---- beside the writer that still runs
 run log append --store "$store" --lock-timeout 100ms
 expect "a store in use is locked for a second writer: exit 5" '((status == 5)) && says "STORE_LOCKED" err'
-expect "errors name the page that explains them" 'says "see docs/errors/STORE_LOCKED.md" err'
+expect "errors name the page that explains them" 'says "see '\''everstep help STORE_LOCKED'\''" err'
+run help STORE_LOCKED
+expect "which is in the program" '((status == 0)) && says "# STORE_LOCKED" && says "What to do"'
 run log read g --store "$store"
 expect "reading works beside a writer" '((status == 0)) && lines 2'
 "$everstep" log read g --store "$store" --follow --until-end >followed 2>err &
@@ -358,7 +360,7 @@ expect "a path that cannot be a directory exits 5" '((status == 4 || status == 5
 
 # ---- a full disk
 feed "$(started full)" log append --store "$store" --min-free 1000000G
-expect "too little free disk is refused: exit 5" '((status == 5)) && says "\"code\":\"STORE_FULL\"" && says "see docs/errors/STORE_FULL.md" err'
+expect "too little free disk is refused: exit 5" '((status == 5)) && says "\"code\":\"STORE_FULL\"" && says "everstep help STORE_FULL" err'
 feed "$(started full)" log append --store "$store"
 expect "and with enough of it the same event is taken" '((status == 0)) && says "\"idempotent\":false"'
 mkdir "$work/disk"
