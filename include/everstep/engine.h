@@ -209,8 +209,10 @@ struct EngineMetrics {
   std::uint64_t steps_ended = 0;
   std::uint64_t steps_redelivered = 0;
   std::uint64_t timers_fired = 0;
+  std::uint64_t timer_lateness_us_sum = 0;
   std::uint64_t timer_lateness_us_max = 0;
   std::uint64_t run_queue_pending = 0;
+  std::uint64_t run_queue_oldest_us = 0;  // how long the first of them has been there
   std::uint64_t run_queue_start_failures = 0;
   std::uint64_t run_queue_leases_expired = 0;
   std::uint64_t state_store_writes = 0;

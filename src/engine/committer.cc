@@ -123,12 +123,20 @@ bool Committer::Write(const Units& units) {
   if (units.empty()) return true;
   std::vector<const RunChange*> changes;
   changes.reserve(units.size());
-  for (const auto& unit : units) changes.push_back(&unit->change);
+  std::uint64_t events = 0;
+  for (const auto& unit : units) {
+    changes.push_back(&unit->change);
+    events += unit->change.events.size();
+  }
+  const auto begun = SteadyNow();
   const Status written = store_.Commit(changes);
   if (!written) {
     FailAll(units, written.error());
     return false;
   }
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(SteadyNow() - begun);
+  write_us_.Add(static_cast<std::uint64_t>(took.count()));
+  write_events_.Add(events);
   if (on_durable_) on_durable_(units);
   for (const auto& unit : units) Settle(*unit, Ok());
   return true;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "everstep/result.h"
 #include "store/state_store.h"
 
@@ -65,6 +66,10 @@ class Committer {
   // Runs `upkeep` between two writes, on the calling thread or the committing one.
   Status BetweenCommits(std::function<Status()> upkeep);
 
+  // Of all durable writes: how long they took, and how many events each had.
+  HistogramCounts write_us() const { return write_us_.Read(); }
+  HistogramCounts write_events() const { return write_events_.Read(); }
+
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
   // kStoreStopped after a write of unknown outcome.
   Status CheckOpen() const;
@@ -82,6 +87,9 @@ class Committer {
   StateStore& store_;
   Clock& clock_;
   const DurableFn on_durable_;
+  Histogram<11> write_us_{
+      {100, 200, 500, 1'000, 2'000, 5'000, 10'000, 50'000, 200'000, 1'000'000, 5'000'000}};
+  Histogram<9> write_events_{{1, 3, 10, 30, 100, 300, 1'000, 3'000, 10'000}};
 
   std::mutex mutex_;
   Units queue_;  // guarded by mutex_, as the next three

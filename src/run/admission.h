@@ -132,6 +132,8 @@ class Admission {
   std::optional<AdmissionBlock> Why(const RunId& run_id, Timestamp now);
 
   std::uint64_t pending() const { return queue_.size() + delayed_.size(); }
+  // When the run that is queued for the longest time came.
+  std::optional<Timestamp> oldest() const { return queue_.oldest(); }
   std::uint64_t leased() const { return leases_.size(); }
   std::uint64_t running() const { return scopes_.engine().running() - leases_.size(); }
   std::uint64_t PendingOf(const std::string& tenant) const;

@@ -88,6 +88,7 @@ void FairQueue::Push(const Item& item, Gates gates) {
   const Rank rank = RankOf(item);
   const bool is_new = places_.emplace(item.id, Place{&lane, rank}).second;
   EVERSTEP_ASSERT(is_new);
+  arrivals_.emplace(rank.arrived, rank.id);
   lane.items.insert(rank);
   tenant.items.insert(rank);
   tenant.open = gates.tenant_open;
@@ -159,6 +160,7 @@ void FairQueue::TakeOut(std::unordered_map<std::uint64_t, Place>::iterator place
   const auto [lane, rank] = place->second;
   Tenant& tenant = *lane->group->tenant;
   places_.erase(place);
+  arrivals_.erase({rank.arrived, rank.id});
   lane->items.erase(rank);
   tenant.items.erase(rank);
   Publish(*lane);

@@ -78,6 +78,11 @@ class FairQueue {
   std::uint64_t Position(std::uint64_t id) const;
 
   std::uint64_t size() const { return places_.size(); }
+  // When the item that is here for the longest time arrived.
+  std::optional<Timestamp> oldest() const {
+    if (arrivals_.empty()) return std::nullopt;
+    return Timestamp(std::chrono::microseconds(arrivals_.begin()->first));
+  }
   std::uint64_t SizeOf(std::string_view tenant) const;
   // Tenants in memory: those that have something here.
   std::size_t tenants_known() const { return tenants_.size(); }
@@ -111,6 +116,7 @@ class FairQueue {
 
   const std::int64_t ageing_us_;
   std::unordered_map<std::uint64_t, Place> places_;
+  std::set<std::pair<std::int64_t, std::uint64_t>> arrivals_;  // when, and the item
   std::map<std::string, std::unique_ptr<Tenant>, std::less<>> tenants_;
   std::map<Turn, Tenant*> ready_;   // have something to go, in the order of their turns
   std::uint64_t virtual_time_ = 0;  // at which the last turn ended

@@ -154,10 +154,14 @@ Timestamp LocalEngine::PollClock() {
     if (lane->Backlog() > kBacklogMax) return now + kHoldBack;
   }
   const auto next =
-      timers_.Poll(now, kTimersPerPoll, [this](const RunId& run_id, const std::string& wait_id) {
-        timers_fired_.fetch_add(1);
-        Post(run_id, {run_id, WaitOrder{wait_id}});
-      });
+      timers_.Poll(now, kTimersPerPoll,
+                   [this, now](Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
+                     const auto late = static_cast<std::uint64_t>((now - due_at).count());
+                     timers_fired_.fetch_add(1);
+                     lateness_us_sum_.fetch_add(late);
+                     if (late > lateness_us_max_) lateness_us_max_ = late;  // one thread tells
+                     Post(run_id, {run_id, WaitOrder{wait_id}});
+                   });
   Timestamp again{};
   if (next && *next != Timestamp::max()) again = *next;
   if (!next) again = now + std::chrono::seconds(1);

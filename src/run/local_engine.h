@@ -150,6 +150,7 @@ class LocalEngine final : public Engine, private LaneHost {
   std::atomic<const EndListener*> end_listener_{nullptr};
   bool look_again_ = false;
   std::atomic<std::uint64_t> timers_fired_{0};
+  std::atomic<std::uint64_t> lateness_us_sum_{0};
   std::atomic<std::uint64_t> lateness_us_max_{0};
   std::vector<std::thread> lane_threads_;
   std::thread clock_thread_;

@@ -1,5 +1,6 @@
 // What the engine tells about runs and about itself.
 
+#include <algorithm>
 #include <utility>
 
 #include "run/local_engine.h"
@@ -127,6 +128,7 @@ EngineMetrics LocalEngine::Metrics() {
   metrics.steps_ended = counters_.steps_ended;
   metrics.steps_redelivered = counters_.steps_redelivered;
   metrics.timers_fired = timers_fired_;
+  metrics.timer_lateness_us_sum = lateness_us_sum_;
   metrics.timer_lateness_us_max = lateness_us_max_;
   metrics.state_store_writes = counters_.writes;
   metrics.state_store_write_latency_us_sum = counters_.write_us_sum;
@@ -135,6 +137,10 @@ EngineMetrics LocalEngine::Metrics() {
   metrics.state_store_buffered_events = counters_.buffered_events;
   const std::lock_guard lock(admission_mutex_);
   metrics.run_queue_pending = admission_.pending();
+  if (const auto since = admission_.oldest()) {
+    const auto age = std::max(clock_.Now() - *since, Timestamp::duration::zero());
+    metrics.run_queue_oldest_us = static_cast<std::uint64_t>(age.count());
+  }
   metrics.run_queue_leases_expired = admission_.leases_expired();
   metrics.run_queue_start_failures = start_failures_;
   return metrics;

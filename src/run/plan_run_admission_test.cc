@@ -24,6 +24,19 @@ class PlanRunAdmissionTest : public PlanWorkbench {
   }
 };
 
+TEST_F(PlanRunAdmissionTest, TheAgeOfTheQueueIsThatOfItsOldest) {
+  Limit(AdmissionPolicy::Overload::kQueue, 1);
+  EXPECT_EQ(engine_->Metrics().run_queue_oldest_us, 0U);
+  for (int i = 0; i < 3; ++i) {
+    Start(One());
+    AdvanceClock(seconds(10));
+  }
+  EXPECT_EQ(engine_->Metrics().run_queue_pending, 2U);
+  EXPECT_EQ(engine_->Metrics().run_queue_oldest_us, 20'000'000U);
+  Finish("a");
+  EXPECT_EQ(engine_->Metrics().run_queue_oldest_us, 10'000'000U);
+}
+
 TEST_F(PlanRunAdmissionTest, DesignRule07ARunThatNeedsApprovalIsApprovedOnce) {
   const std::string run = Start(One(", requiresApproval: true"));
   EXPECT_EQ(StatusOf(run), "PENDING");

@@ -196,6 +196,16 @@ TEST_F(PlanRunWaitTest, DesignRule14ARunThatIsParkedOnAHookIsRunning) {
   EXPECT_EQ(engine_->Metrics().runs_in_memory, 0U);
 }
 
+TEST_F(PlanRunWaitTest, HowLateWaitsAreToldIsMeasured) {
+  StartSteps("  - {stepId: a, waitFor: {duration: 10s}}\n");
+  StartSteps("  - {stepId: a, waitFor: {duration: 12s}}\n");
+  AdvanceClock(std::chrono::seconds(13));
+  const EngineMetrics metrics = engine_->Metrics();
+  EXPECT_EQ(metrics.timers_fired, 2U);
+  EXPECT_EQ(metrics.timer_lateness_us_max, 3'000'000U);
+  EXPECT_EQ(metrics.timer_lateness_us_sum, 4'000'000U);
+}
+
 TEST_F(PlanRunWaitTest, DesignRule18WhatWasDecidedIsNotEvaluatedAgain) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}

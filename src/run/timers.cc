@@ -14,12 +14,18 @@ bool Timers::Armed(Timestamp due_at, const RunId& run_id, const std::string& wai
 }
 
 Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on_due) {
-  std::vector<std::pair<RunId, std::string>> due;
+  struct Due {
+    Timestamp at{};
+    RunId run_id;
+    std::string wait_id;
+  };
+  std::vector<Due> due;
   Timestamp again = Timestamp::max();
   {
     const std::lock_guard lock(mutex_);
     while (!late_.empty() && late_.begin()->first <= now && due.size() < limit) {
-      due.push_back(std::move(late_.begin()->second));
+      auto& [run_id, wait_id] = late_.begin()->second;
+      due.push_back({late_.begin()->first, std::move(run_id), std::move(wait_id)});
       late_.erase(late_.begin());
     }
     if (!late_.empty()) again = late_.begin()->first;
@@ -33,11 +39,11 @@ Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on
       }
       told_ = std::move(timer.place);
       told_until_ = timer.due_at;
-      due.emplace_back(std::move(timer.run_id), std::move(timer.wait_id));
+      due.push_back({timer.due_at, std::move(timer.run_id), std::move(timer.wait_id)});
     }
     next_ = again;
   }
-  for (const auto& [run_id, wait_id] : due) on_due(run_id, wait_id);
+  for (const Due& wait : due) on_due(wait.at, wait.run_id, wait.wait_id);
   return std::max(again, now);
 }
 

@@ -19,7 +19,8 @@ namespace everstep {
 // after a restart until it is completed.
 class Timers {
  public:
-  using DueFn = std::function<void(const RunId& run_id, const std::string& wait_id)>;
+  using DueFn =
+      std::function<void(Timestamp due_at, const RunId& run_id, const std::string& wait_id)>;
 
   explicit Timers(StateStore& store) : store_(store) {}
 

@@ -1,5 +1,6 @@
 #include "serve/followers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -52,7 +53,10 @@ Followers::~Followers() {
 }
 
 void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream) {
-  auto follower = std::make_shared<Follower>(Follower{std::move(request), std::move(stream)});
+  auto follower = std::make_shared<Follower>();
+  follower->sent = request.after;
+  follower->request = std::move(request);
+  follower->stream = std::move(stream);
   Id id = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -72,6 +76,19 @@ void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream) 
   });
   const std::lock_guard lock(mutex_);
   Due(id);
+}
+
+std::uint64_t Followers::lag() {
+  const std::uint64_t last = log_.store().LastPosition().value();
+  std::uint64_t lag = 0;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tenant, ids] : by_tenant_) {
+    for (const Id id : ids) {
+      const std::uint64_t sent = followers_.at(id)->sent;
+      lag = std::max(lag, last > sent ? last - sent : 0);
+    }
+  }
+  return lag;
 }
 
 std::size_t Followers::size() {
@@ -195,6 +212,7 @@ Followers::Next Followers::ServeTenant(Follower& follower) {
   if (!events) return Next::kOver;
   const bool moved = position.value() != request.after;
   request.after = position.value();
+  follower.sent = request.after;
   std::string text;
   AppendFrames(text, request.after, request, *std::move(events));
   if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;

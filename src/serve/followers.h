@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -42,13 +43,16 @@ class Followers final : private CommitFeed::Listener {
 
   void Add(FollowRequest request, std::shared_ptr<ReplyStream> stream);
   std::size_t size();
+  // How many commits of the log the slowest of those who follow a tenant has still to be sent.
+  std::uint64_t lag();
 
  private:
   using Id = std::uint64_t;
   struct Follower {
     FollowRequest request;
     std::shared_ptr<ReplyStream> stream;
-    bool is_due = false;  // in due_; guarded by mutex_
+    bool is_due = false;                 // in due_; guarded by mutex_
+    std::atomic<std::uint64_t> sent{0};  // of a tenant: up to this position
   };
   enum class Next : std::uint8_t { kWait, kMore, kOver };
 

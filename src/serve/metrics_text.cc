@@ -34,13 +34,32 @@ class Exposition {
     text_.append(name).append("_sum ").append(Number(sum)).append("\n");
     text_.append(name).append("_count ").append(Number(count)).append("\n");
   }
+  // Values are counted in `unit`s.
+  void Histogram(std::string_view name, std::string_view help, const HistogramCounts& counts,
+                 double unit) {
+    Family(name, "histogram", help);
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < counts.counts.size(); ++i) {
+      below += counts.counts[i];
+      const bool last = i == counts.bounds.size();
+      const std::string bound =
+          last ? "+Inf" : Number(static_cast<double>(counts.bounds[i]) * unit);
+      text_.append(name).append("_bucket{le=\"").append(bound).append("\"} ");
+      text_.append(std::to_string(below)).append("\n");
+    }
+    text_.append(name).append("_sum ");
+    text_.append(Number(static_cast<double>(counts.sum) * unit)).append("\n");
+    text_.append(name).append("_count ").append(std::to_string(counts.count)).append("\n");
+  }
   std::string Take() { return std::move(text_); }
 
  private:
   static std::string Number(double value) {
     const auto whole = static_cast<std::int64_t>(value);
     if (static_cast<double>(whole) == value) return std::to_string(whole);
-    return std::to_string(value);
+    std::string text = std::to_string(value);
+    text.erase(text.find_last_not_of('0') + 1);
+    return text;
   }
 
   std::string_view name_;
@@ -59,25 +78,38 @@ void EngineFamilies(const EngineMetrics& metrics, Exposition& out) {
   out.Counter("everstep_steps_ended_total", "Outcomes of steps.", number(metrics.steps_ended));
   out.Counter("everstep_steps_redelivered_total", "Deliveries after the first of an attempt.",
               number(metrics.steps_redelivered));
-  out.Counter("everstep_timers_fired_total", "Waits that came due.", number(metrics.timers_fired));
+  out.Summary("everstep_timer_lateness_seconds", "How late waits that came due were told.",
+              number(metrics.timer_lateness_us_sum) * kMicro, number(metrics.timers_fired));
   out.Gauge("everstep_timer_lateness_max_seconds", "The latest of them.",
             number(metrics.timer_lateness_us_max) * kMicro);
   out.Gauge("everstep_run_queue_pending", "Runs that wait for admission.",
             number(metrics.run_queue_pending));
+  out.Gauge("everstep_run_queue_oldest_seconds", "How long the first of them has waited.",
+            number(metrics.run_queue_oldest_us) * kMicro);
   out.Counter("everstep_run_queue_start_failures_total", "Admitted runs that did not start.",
               number(metrics.run_queue_start_failures));
   out.Counter("everstep_run_queue_leases_expired_total",
               "Admissions that were not settled in time.",
               number(metrics.run_queue_leases_expired));
-  out.Summary("everstep_commit_duration_seconds", "Time of the durable writes of lanes.",
-              number(metrics.state_store_write_latency_us_sum) * kMicro,
-              number(metrics.state_store_writes));
-  out.Gauge("everstep_commit_duration_max_seconds", "The longest durable write.",
+  out.Gauge("everstep_commit_duration_max_seconds", "The longest durable write of a run.",
             number(metrics.state_store_write_latency_us_max) * kMicro);
   out.Counter("everstep_commit_timeouts_total", "Durable writes over their budget.",
               number(metrics.state_store_write_timeouts));
   out.Counter("everstep_events_buffered_total", "Steps begun before their start was durable.",
               number(metrics.state_store_buffered_events));
+}
+
+void WorkFamilies(Api& api, Exposition& out) {
+  const QueueView tasks = api.work().Totals();
+  out.Gauge("everstep_workers", "Workers that are registered.", double(tasks.workers));
+  out.Gauge("everstep_task_queue_waiting", "Tasks that no worker has taken.",
+            static_cast<double>(tasks.waiting));
+  out.Gauge("everstep_task_queue_held", "Tasks that workers hold.",
+            static_cast<double>(tasks.held));
+  out.Gauge("everstep_task_queue_oldest_seconds", "How long the first task has waited.",
+            static_cast<double>(tasks.oldest.count()) * 1e-3);
+  out.Counter("everstep_worker_leases_lost_total", "Tasks whose worker fell silent.",
+              static_cast<double>(api.work().leases_lost()));
 }
 
 void HttpFamilies(Api& api, Exposition& out) {
@@ -119,6 +151,12 @@ std::string MetricsText(Api& api) {
   out.Family("everstep_build_info", "gauge", "The version that runs.");
   out.Sample(1, "version=\"" + api.options().version + "\"");
   EngineFamilies(api.engine().Metrics(), out);
+  const Committer& committer = api.embedded_log().committer();
+  const HistogramCounts events = committer.write_events();
+  out.Counter("everstep_events_appended_total", "Events that became durable.", number(events.sum));
+  out.Histogram("everstep_commit_events", "Events of a durable write.", events, 1);
+  out.Histogram("everstep_commit_duration_seconds", "Time of a durable write.",
+                committer.write_us(), kMicro);
   const LogHealth health = api.log().Health("default");
   out.Counter("everstep_payload_mismatches_total", "Repeated events with another payload.",
               number(health.payload_mismatches));
@@ -130,9 +168,10 @@ std::string MetricsText(Api& api) {
   out.Sample(number(api.HttpMetrics().buffered_bytes), "part=\"http\"");
   out.Sample(number(api.kept_answer_bytes()), "part=\"answers\"");
   out.Sample(number(ResidentBytes()), "part=\"resident\"");
-  out.Counter("everstep_worker_leases_lost_total", "Tasks whose worker fell silent.",
-              number(api.work().leases_lost()));
+  WorkFamilies(api, out);
   out.Gauge("everstep_followers", "Event streams.", number(api.followers().size()));
+  out.Gauge("everstep_follower_lag_commits", "Commits that the slowest stream has not been sent.",
+            number(api.followers().lag()));
   out.Counter("everstep_alerts_total", "Alerts raised.", number(api.alerts().total()));
   HttpFamilies(api, out);
   return out.Take();

@@ -181,6 +181,17 @@ RemoteQueue* RemoteQueues::SetConcurrency(std::string_view tenant_id, std::strin
   return nullptr;
 }
 
+QueueView RemoteQueues::Totals(Timestamp now) const {
+  QueueView totals;
+  for (const auto& [name, queue] : queues_) {
+    const QueueView view = ViewOf(*queue, now);
+    totals.waiting += view.waiting;
+    totals.held += view.held;
+    totals.oldest = std::max(totals.oldest, view.oldest);
+  }
+  return totals;
+}
+
 std::vector<QueueView> RemoteQueues::Views(std::string_view tenant_id, Timestamp now) const {
   std::vector<QueueView> views;
   for (auto queue = queues_.lower_bound({std::string(tenant_id), {}});

@@ -37,6 +37,8 @@ class RemoteQueues {
   RemoteQueue* SetConcurrency(std::string_view tenant_id, std::string_view queue,
                               std::uint32_t limit);
   std::vector<QueueView> Views(std::string_view tenant_id, Timestamp now) const;
+  // Of all tenants together; without names and limits.
+  QueueView Totals(Timestamp now) const;
   std::uint64_t waiting() const { return waiting_; }
   // A shelf without tasks, workers and news is gone after this.
   void ForgetIfUnused(RemoteShelf& shelf);

@@ -217,6 +217,13 @@ std::vector<QueueView> RemoteWork::Queues(std::string_view tenant_id) {
   return state_->queues.Views(tenant_id, state_->Now());
 }
 
+QueueView RemoteWork::Totals() {
+  const std::lock_guard lock(state_->mutex);
+  QueueView totals = state_->queues.Totals(state_->Now());
+  totals.workers = static_cast<std::uint32_t>(state_->workers.size());
+  return totals;
+}
+
 Status RemoteWork::SetConcurrency(std::string_view tenant_id, std::string_view queue,
                                   std::uint32_t limit) {
   if (!IsQueueName(queue)) {

@@ -126,6 +126,8 @@ class RemoteWork final : public ToolBox {
   // ---- for people
   std::vector<WorkerView> Workers(std::string_view tenant_id);
   std::vector<QueueView> Queues(std::string_view tenant_id);
+  // Tasks of all tenants: how many wait and are held, and the age of the oldest; and the workers.
+  QueueView Totals();
   Status SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
   std::uint64_t leases_lost() const;
   std::chrono::milliseconds lease() const;
