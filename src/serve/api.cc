@@ -68,6 +68,20 @@ constexpr OperationEntry kOperations[] = {
 constexpr std::string_view kInRunLogs[] = {"startRun",    "appendEvents",   "pollWork",
                                            "deliverHook", "receiveWebhook", "checkPlan"};
 
+// Workers are known to this process alone, and their tasks hold secrets.
+constexpr std::string_view kOfThisProcess[] = {"registerWorker", "pollWork", "drainWorker"};
+// Secrets are at rest as hashes only.
+constexpr std::string_view kAnsweredWithSecrets[] = {"createToken", "rotateToken"};
+
+Keeping KeepingOf(const Route& route) {
+  if (std::ranges::find(kOfThisProcess, route.operation) != std::end(kOfThisProcess)) {
+    return Keeping::kInMemory;
+  }
+  return std::ranges::find(kAnsweredWithSecrets, route.operation) != std::end(kAnsweredWithSecrets)
+             ? Keeping::kWithoutAnswer
+             : Keeping::kDurably;
+}
+
 bool IsAudited(const Route& route, int status) {
   if (status == 401 || status == 403) return true;
   if (route.method == "GET") return false;
@@ -134,10 +148,13 @@ Api::Api(Parts parts, ApiOptions options)
     : parts_(parts),
       options_(std::move(options)),
       router_(Routes()),
-      answers_({}, parts_.clock),
+      answers_(options_.answers, parts_.engine.store(), parts_.engine.embedded_log().committer(),
+               parts_.clock),
       idempotency_(answers_),
       plans_(parts_.engine.store(), parts_.engine.embedded_log().committer(),
              parts_.engine.library(), parts_.clock),
+      queue_limits_(parts_.engine.store(), parts_.engine.embedded_log().committer(), parts_.work),
+      artifact_owners_(parts_.engine.store(), parts_.engine.embedded_log().committer()),
       followers_(parts_.engine.embedded_log()),
       appends_(parts_.engine.log()),
       pool_(kPoolThreads) {
@@ -239,7 +256,7 @@ bool Api::BeginOnce(ApiCall& call) {
       request.body);
   switch (begun.outcome) {
     case Idempotency::Outcome::kFresh:
-      call.SetIdempotency(std::move(begun.call));
+      call.SetIdempotency(std::move(begun.call), KeepingOf(call.route()));
       return true;
     case Idempotency::Outcome::kReplayed:
       call.Reply(std::move(begun.response));
@@ -255,6 +272,11 @@ bool Api::BeginOnce(ApiCall& call) {
     case Idempotency::Outcome::kReused:
       call.Fail(HttpCode::kIdempotencyKeyReused,
                 "this Idempotency-Key belongs to another request; use a new one");
+      return false;
+    case Idempotency::Outcome::kGone:
+      call.Fail(HttpCode::kIdempotencyAnswerGone,
+                "the request of this Idempotency-Key was done before the server was started; its "
+                "answer held a secret, which is not kept: use a new key");
       return false;
   }
   return false;

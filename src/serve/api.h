@@ -20,11 +20,14 @@
 #include "serve/alert_list.h"
 #include "serve/api_call.h"
 #include "serve/append_queue.h"
+#include "serve/artifact_owners.h"
 #include "serve/audit_log.h"
+#include "serve/durable_answers.h"
 #include "serve/end_waiters.h"
 #include "serve/followers.h"
 #include "serve/idempotency.h"
 #include "serve/plan_registry.h"
+#include "serve/queue_limits.h"
 #include "serve/request_counts.h"
 #include "serve/router.h"
 #include "serve/server_log.h"
@@ -40,6 +43,7 @@ struct ApiOptions {
   bool metrics_open = false;  // GET /metrics without a token
   // Per tenant: who may call /webhooks without a token.
   std::map<std::string, std::vector<WebhookSecret>> webhook_secrets;
+  MemoryIdempotencyStore::Limits answers;         // to requests with an Idempotency-Key
   std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
   std::string data_directory;
   ServerLog* log = nullptr;                       // must outlive the API; null: nothing is told
@@ -103,6 +107,8 @@ class Api final : public HttpHandler, private CallObserver {
   Followers& followers() { return followers_; }
   EndWaiters& end_waiters() { return end_waiters_; }
   PlanRegistry& plans() { return plans_; }
+  QueueLimits& queue_limits() { return queue_limits_; }
+  ArtifactOwners& artifact_owners() { return artifact_owners_; }
   AlertList& alerts() { return alerts_; }
   WebhookIds& webhook_ids() { return webhook_ids_; }
   RequestCounts& counts() { return counts_; }
@@ -129,10 +135,12 @@ class Api final : public HttpHandler, private CallObserver {
   std::vector<const struct OperationEntry*> operations_;  // in the order of the routes
   AlertList alerts_;
   RequestCounts counts_;
-  MemoryIdempotencyStore answers_;
+  DurableAnswers answers_;
   Idempotency idempotency_;
   WebhookIds webhook_ids_;
   PlanRegistry plans_;
+  QueueLimits queue_limits_;
+  ArtifactOwners artifact_owners_;
   std::function<HttpServerMetrics()> http_metrics_;
   std::atomic<bool> draining_{false};
   EndWaiters end_waiters_;

@@ -1,18 +1,11 @@
 #include "serve/api_call.h"
 
 #include "base/sha256.h"
-#include "event/identifier.h"
 
 namespace everstep {
 
 std::string ApiCall::IdOfKey() const {
-  std::string_view key = request().Header("idempotency-key");
-  if (key.size() >= 2 && key.front() == '"' && key.back() == '"') {
-    key = key.substr(1, key.size() - 2);
-  }
-  if (key.empty()) return {};
-  // A key may have characters that an id has not.
-  return IsIdentifier(key) ? std::string(key) : ToHex(Sha256(key));
+  return idempotency_.under_way() ? ToHex(idempotency_.key()) : std::string();
 }
 
 void ApiCall::Json(int status, std::string body, HttpHeaders headers) {
@@ -24,21 +17,22 @@ void ApiCall::Json(int status, std::string body, HttpHeaders headers) {
   Reply(std::move(response));
 }
 
-void ApiCall::Reply(ServerResponse response) {
-  idempotency_.Finish(response);
-  observer_.Answered(*this, response.status, {});
-  http_.Reply(std::move(response));
-}
+void ApiCall::Reply(ServerResponse response) { Send(std::move(response), {}); }
 
 void ApiCall::Fail(const Error& error) { Fail(ProblemOf(error)); }
 
 void ApiCall::Fail(HttpCode code, std::string detail) { Fail(ProblemOf(code, std::move(detail))); }
 
 void ApiCall::Fail(const Problem& problem) {
-  ServerResponse response = ToResponse(problem, trace_.trace_id);
-  idempotency_.Finish(response);
-  observer_.Answered(*this, response.status, problem.code);
-  http_.Reply(std::move(response));
+  Send(ToResponse(problem, trace_.trace_id), problem.code);
+}
+
+void ApiCall::Send(ServerResponse response, std::string_view code) {
+  observer_.Answered(*this, response.status, code);
+  if (!idempotency_.under_way()) return http_.Reply(std::move(response));
+  auto kept = std::make_shared<ServerResponse>(std::move(response));
+  idempotency_.Finish(*kept, keeping_,
+                      [self = shared_from_this(), kept] { self->http_.Reply(std::move(*kept)); });
 }
 
 std::shared_ptr<ReplyStream> ApiCall::Stream(ServerResponse head) {

@@ -26,8 +26,8 @@ class CallObserver {
 };
 
 // One authenticated call under way: who asks, for what, and the way to answer. Held by whoever
-// works on it; answered once.
-class ApiCall {
+// works on it; answered once, and not before what its Idempotency-Key promises is kept.
+class ApiCall : public std::enable_shared_from_this<ApiCall> {
  public:
   ApiCall(HttpCall http, RouteMatch match, TraceContext trace, CallObserver& observer)
       : http_(std::move(http)),
@@ -45,7 +45,10 @@ class ApiCall {
   const std::string& tenant() const { return caller_.tenant_id; }
   bool May(Permission permission) const { return caller_.permissions.Has(permission); }
   void SetCaller(Caller caller) { caller_ = std::move(caller); }
-  void SetIdempotency(Idempotency::Call call) { idempotency_ = std::move(call); }
+  void SetIdempotency(Idempotency::Call call, Keeping keeping) {
+    idempotency_ = std::move(call);
+    keeping_ = keeping;
+  }
   // An id for the engine, made of the request's Idempotency-Key; empty: it has none.
   std::string IdOfKey() const;
 
@@ -72,6 +75,8 @@ class ApiCall {
   }
 
  private:
+  void Send(ServerResponse response, std::string_view code);
+
   HttpCall http_;
   RouteMatch match_;
   TraceContext trace_;
@@ -79,6 +84,7 @@ class ApiCall {
   const std::chrono::steady_clock::time_point begun_ = SteadyNow();
   Caller caller_;
   Idempotency::Call idempotency_;
+  Keeping keeping_ = Keeping::kInMemory;
 };
 
 using CallPtr = std::shared_ptr<ApiCall>;

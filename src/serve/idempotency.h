@@ -1,69 +1,16 @@
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <list>
-#include <memory>
+#include <functional>
+#include <map>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 
-#include "base/clock.h"
 #include "base/sha256.h"
 #include "net/http_server.h"
+#include "serve/idempotency_store.h"
 
 namespace everstep {
-
-// What a request with an Idempotency-Key was and how it was answered.
-struct KeptAnswer {
-  Sha256Digest fingerprint{};
-  ServerResponse response;
-};
-
-// Where answers are kept; a port. Thread-safe.
-class IdempotencyStore {
- public:
-  virtual ~IdempotencyStore() = default;
-  virtual std::optional<KeptAnswer> Find(const std::string& key) = 0;
-  // May forget at any time, the oldest first.
-  virtual void Put(const std::string& key, KeptAnswer answer) = 0;
-};
-
-// Answers in memory: gone with the process, and after a time. Beyond its limits the one that was
-// used longest ago goes.
-class MemoryIdempotencyStore final : public IdempotencyStore {
- public:
-  struct Limits {
-    std::size_t entries_max = 100'000;
-    std::size_t bytes_max = 64 << 20;
-    std::chrono::milliseconds lifetime = std::chrono::hours(24);
-  };
-  MemoryIdempotencyStore(Limits limits, Clock& clock) : limits_(limits), clock_(clock) {}
-
-  std::optional<KeptAnswer> Find(const std::string& key) override;
-  void Put(const std::string& key, KeptAnswer answer) override;
-  std::size_t bytes() const;
-
- private:
-  struct Entry {
-    std::string key;
-    KeptAnswer answer;
-    std::size_t bytes;
-    Timestamp until;
-  };
-  using Entries = std::list<Entry>;
-  void Erase(Entries::iterator entry);
-
-  const Limits limits_;
-  Clock& clock_;
-  mutable std::mutex mutex_;
-  Entries entries_;  // used last first
-  std::unordered_map<std::string_view, Entries::iterator> by_key_;
-  std::size_t bytes_ = 0;
-};
 
 // Who sends the request; the same key of somebody else, or for another path, is another key.
 struct IdempotencyScope {
@@ -87,16 +34,20 @@ class Idempotency {
     Call& operator=(Call&& other) noexcept;
     ~Call() { Drop(); }
 
+    // Of a request with a key that is neither finished nor dropped.
+    bool under_way() const { return owner_ != nullptr; }
+    // Of the key and its scope: the same for the next request of the key, also after a restart.
+    const IdempotencyKeyDigest& key() const { return key_; }
     // Keeps the answer for the next request of the key, unless it is one that is worth another try
-    // (5xx, 408, 409, 425, 429, or larger than a MiB).
-    void Finish(const ServerResponse& response);
+    // (5xx, 408, 409, 425, 429, or larger than a MiB); then calls `give`, on any thread.
+    void Finish(const ServerResponse& response, Keeping keeping, std::function<void()> give);
     // The next request of the key begins anew.
     void Drop();
 
    private:
     friend class Idempotency;
     Idempotency* owner_ = nullptr;  // null: finished, dropped, or without a key
-    std::string key_;
+    IdempotencyKeyDigest key_{};
     Sha256Digest fingerprint_{};
   };
 
@@ -106,6 +57,7 @@ class Idempotency {
     kInvalidKey,  // 400: not 1 to 255 printable characters
     kInUse,       // 409
     kReused,      // 422: the first request of the key was another one
+    kGone,        // 410: it was done, and its answer held a secret that was not kept
   };
   struct Begun {
     Outcome outcome = Outcome::kFresh;
@@ -119,9 +71,11 @@ class Idempotency {
   Begun Begin(const IdempotencyScope& scope, std::string_view header, std::string_view body);
 
  private:
+  void End(const IdempotencyKeyDigest& key);
+
   IdempotencyStore& store_;
   std::mutex mutex_;
-  std::unordered_map<std::string, Sha256Digest> under_way_;  // key -> fingerprint
+  std::map<IdempotencyKeyDigest, Sha256Digest> under_way_;  // key -> fingerprint
 };
 
 }  // namespace everstep

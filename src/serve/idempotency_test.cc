@@ -24,11 +24,11 @@ class IdempotencyTest : public ::testing::Test {
   void Do(std::string_view key, const ServerResponse& response) {
     auto begun = Begin(key);
     ASSERT_EQ(begun.outcome, Outcome::kFresh);
-    begun.call.Finish(response);
+    begun.call.Finish(response, Keeping::kDurably, [] {});
   }
 
   ManualClock clock_;
-  MemoryIdempotencyStore store_{{.entries_max = 3, .bytes_max = 10'000}, clock_};
+  MemoryIdempotencyStore store_{{.keys_max = 3, .bytes_max = 10'000}, clock_};
   Idempotency idempotency_{store_};
 };
 
@@ -53,7 +53,7 @@ TEST_F(IdempotencyTest, WhileTheFirstIsUnderWayOthersAreToldSo) {
   auto first = Begin("k1");
   EXPECT_EQ(Begin("k1").outcome, Outcome::kInUse);
   EXPECT_EQ(Begin("k1", "other").outcome, Outcome::kReused);
-  first.call.Finish(Created());
+  first.call.Finish(Created(), Keeping::kDurably, [] {});
   EXPECT_EQ(Begin("k1").outcome, Outcome::kReplayed);
 }
 
@@ -108,12 +108,55 @@ TEST_F(IdempotencyTest, AnswersAreForgottenAfterADay) {
   EXPECT_EQ(Begin("k1", "other").outcome, Outcome::kFresh);
 }
 
-TEST_F(IdempotencyTest, BeyondTheLimitTheOneUsedLongestAgoGoes) {
+TEST_F(IdempotencyTest, BeyondTheLimitTheOldestGoes) {
   for (const std::string key : {"k1", "k2", "k3"}) Do(key, Created());
   EXPECT_EQ(Begin("k1").outcome, Outcome::kReplayed);
   Do("k4", Created());
-  EXPECT_EQ(Begin("k1").outcome, Outcome::kReplayed);
-  EXPECT_EQ(Begin("k2").outcome, Outcome::kFresh);
+  EXPECT_EQ(Begin("k2").outcome, Outcome::kReplayed);
+  EXPECT_EQ(Begin("k1").outcome, Outcome::kFresh);
+}
+
+TEST_F(IdempotencyTest, WhatIsForgottenTakesNoMemory) {
+  Do("k1", Created());
+  Do("k2", Created());
+  const std::size_t two = store_.bytes();
+  clock_.Advance(std::chrono::hours(24));
+  Do("k3", Created());
+  EXPECT_EQ(store_.bytes() * 2, two);
+}
+
+// A store that keeps an answer when the test says so.
+class SlowStore final : public IdempotencyStore {
+ public:
+  std::optional<KeptAnswer> Find(const IdempotencyKeyDigest& /*key*/) override { return found; }
+  void Put(const IdempotencyKeyDigest& /*key*/, KeptAnswer answer, Keeping /*keeping*/,
+           std::function<void()> kept) override {
+    found = std::move(answer);
+    kept_ = std::move(kept);
+  }
+  void Keep() { kept_(); }
+
+  std::optional<KeptAnswer> found;
+
+ private:
+  std::function<void()> kept_;
+};
+
+TEST(IdempotencyOrderTest, AnAnswerIsGivenAfterItIsKeptAndUntilThenItIsUnderWay) {
+  SlowStore store;
+  Idempotency idempotency(store);
+  const IdempotencyScope scope{"t1", "tok", "POST", "/v1/runs", ""};
+  auto begun = idempotency.Begin(scope, "k1", "{}");
+  bool given = false;
+  begun.call.Finish({201, {}, "{}"}, Keeping::kDurably, [&] { given = true; });
+  EXPECT_FALSE(given);
+  EXPECT_EQ(idempotency.Begin(scope, "k1", "{}").outcome, Outcome::kInUse);
+  store.Keep();
+  EXPECT_TRUE(given);
+  EXPECT_EQ(idempotency.Begin(scope, "k1", "{}").outcome, Outcome::kReplayed);
+  store.found->gone = true;
+  EXPECT_EQ(idempotency.Begin(scope, "k1", "{}").outcome, Outcome::kGone);
+  EXPECT_EQ(idempotency.Begin(scope, "k1", "[]").outcome, Outcome::kReused);
 }
 
 TEST_F(IdempotencyTest, BytesAreBoundedToo) {
@@ -135,7 +178,7 @@ TEST_F(IdempotencyTest, OfManyAtOnceOneIsFresh) {
         auto begun = Begin("k1");
         if (begun.outcome != Outcome::kFresh) continue;
         ++fresh;
-        begun.call.Finish(Created());
+        begun.call.Finish(Created(), Keeping::kDurably, [] {});
       }
     });
   }

@@ -1,10 +1,11 @@
 // Plans and artifacts.
 
-#include <array>
+#include <algorithm>
 #include <utility>
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "engine/event_view.h"
 #include "flow/plan_graph.h"
 #include "serve/etag.h"
 #include "serve/operations.h"
@@ -121,15 +122,18 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
 };
 
 // Bytes are kept once, whoever made them. A tenant may read what it uploaded, and what a run of its
-// own has made.
+// own has made. What was only appended to a log says nothing: it is the writer's own word.
 bool IsTheirs(Api& api, const ApiCall& call, const std::string& sha256, const std::string& run_id) {
-  const auto uploaded = api.engine().store().Read()->FindDocument(
-      {DocumentKind::kArtifact, call.tenant(), sha256});
-  if (uploaded && *uploaded) return true;
-  if (run_id.empty() || !DigestFromHex(sha256)) return false;
+  if (!DigestFromHex(sha256)) return false;
+  if (api.artifact_owners().Has(call.tenant(), sha256)) return true;
+  if (run_id.empty()) return false;
+  const auto run = RequireRun(*api.engine().store().Read(), RunId(run_id));
+  if (!run || run->state.scope.tenant_id != call.tenant()) return false;
+  if (run->state.engine_run_ref != kOwnEngine) return false;
   const auto snapshot = api.log().Snapshot(run_id);
-  return snapshot && snapshot->tenant_id == call.tenant() &&
-         snapshot->artifacts.find("artifact:sha256:" + sha256) != std::string::npos;
+  if (!snapshot || snapshot->artifacts.empty()) return false;
+  const auto made = DigestsOf(snapshot->artifacts);
+  return made && std::ranges::find(*made, sha256) != made->end();
 }
 
 }  // namespace
@@ -203,11 +207,9 @@ void PutArtifact(Api& api, CallPtr call) {
   ArtifactLabel label{"file", type.empty() ? "application/octet-stream" : std::string(type), name};
   const auto stored = api.artifacts().Write(call->body(), std::move(label));
   if (!stored) return call->Fail(stored.error());
-  const std::array<TenantDocument, 1> owned = {
-      {{{DocumentKind::kArtifact, call->tenant(), stored->sha256}, ToJson(stored->ToValue())}}};
-  const Status noted = api.embedded_log().committer().BetweenCommits(
-      [&] { return api.engine().store().PutDocuments(owned); });
-  if (!noted) return call->Fail(noted.error());
+  if (const Status noted = api.artifact_owners().Add(call->tenant(), *stored); !noted) {
+    return call->Fail(noted.error());
+  }
   call->Json(201, ToJson(stored->ToValue()), {{"Location", "/v1/artifacts/" + stored->sha256}});
 }
 

@@ -1,5 +1,6 @@
 // Workers and the queues they serve.
 
+#include <algorithm>
 #include <utility>
 
 #include "serve/operations.h"
@@ -102,6 +103,32 @@ void AnswerPoll(ApiCall& call, Result<PollAnswer> answer) {
   call.Answer(reply);
 }
 
+// Of what a worker has not uploaded it cannot say that it made it.
+void CheckArtifacts(Api& api, const ApiCall& call, ReportBody& report) {
+  const Status theirs = api.artifact_owners().Check(call.tenant(), report.artifacts);
+  if (theirs) return;
+  report.artifacts.clear();
+  report.result.clear();
+  report.error.emplace();
+  report.error->code = "BAD_OUTPUT";
+  report.error->message = theirs.error().message;
+}
+
+void Poll(Api& api, CallPtr call, PollBody body) {
+  PollRequest request;
+  request.tenant_id = call->tenant();
+  request.worker_id = call->Parameter("workerId");
+  request.reports.reserve(body.reports.size());
+  for (ReportBody& report : body.reports) {
+    request.reports.push_back({report.token, OutcomeOf(report)});
+  }
+  request.heartbeats = std::move(body.heartbeats);
+  request.tasks_max = body.max;
+  request.wait = body.wait;
+  api.work().Poll(std::move(request),
+                  [call](Result<PollAnswer> answer) { AnswerPoll(*call, std::move(answer)); });
+}
+
 }  // namespace
 
 void ListQueues(Api& api, CallPtr call) {
@@ -112,7 +139,7 @@ void SetQueue(Api& api, CallPtr call) {
   const auto body = call->Read<QueueBody>();
   if (!body) return;
   const Status set =
-      api.work().SetConcurrency(call->tenant(), call->Parameter("queue"), body->concurrency);
+      api.queue_limits().Set(call->tenant(), call->Parameter("queue"), body->concurrency);
   if (!set) return call->Fail(set.error());
   call->Answer(*body);
 }
@@ -138,18 +165,14 @@ void PollWork(Api& api, CallPtr call) {
   if (api.draining() && body->reports.empty() && body->heartbeats.empty()) {
     return call->Fail(HttpCode::kNotReady, "the server is stopping");
   }
-  PollRequest request;
-  request.tenant_id = call->tenant();
-  request.worker_id = call->Parameter("workerId");
-  request.reports.reserve(body->reports.size());
-  for (ReportBody& report : body->reports) {
-    request.reports.push_back({report.token, OutcomeOf(report)});
-  }
-  request.heartbeats = std::move(body->heartbeats);
-  request.tasks_max = body->max;
-  request.wait = body->wait;
-  api.work().Poll(std::move(request),
-                  [call](Result<PollAnswer> answer) { AnswerPoll(*call, std::move(answer)); });
+  const bool has_artifacts = std::ranges::any_of(
+      body->reports, [](const ReportBody& report) { return !report.artifacts.empty(); });
+  if (!has_artifacts) return Poll(api, std::move(call), *std::move(body));
+  // Whose they are is asked of the store.
+  api.pool().Run([&api, call = std::move(call), body = *std::move(body)]() mutable {
+    for (ReportBody& report : body.reports) CheckArtifacts(api, *call, report);
+    Poll(api, std::move(call), std::move(body));
+  });
 }
 
 void DrainWorker(Api& api, CallPtr call) {

@@ -104,6 +104,8 @@ constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
      "A request with this Idempotency-Key is under way"},
     {HttpCode::kIdempotencyKeyReused, "IDEMPOTENCY_KEY_REUSED", 422,
      "The Idempotency-Key was used for another request"},
+    {HttpCode::kIdempotencyAnswerGone, "IDEMPOTENCY_ANSWER_GONE", 410,
+     "The request was done; its answer is not kept"},
     {HttpCode::kWebhookSignatureInvalid, "WEBHOOK_SIGNATURE_INVALID", 401,
      "The webhook's signature is not valid"},
     {HttpCode::kNotReady, "NOT_READY", 503, "The server is not ready"},

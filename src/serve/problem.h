@@ -22,6 +22,7 @@ enum class HttpCode : std::uint8_t {
   kIdempotencyKeyInvalid,
   kIdempotencyKeyInUse,
   kIdempotencyKeyReused,
+  kIdempotencyAnswerGone,
   kWebhookSignatureInvalid,
   kNotReady,
 };

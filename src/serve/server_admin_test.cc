@@ -95,6 +95,21 @@ TEST_F(ServerAdminTest, TokensOutliveARestart) {
   EXPECT_EQ(StatusWith(token_), 200);
 }
 
+TEST_F(ServerAdminTest, TheSecretOfANewTokenIsNotKeptForItsKey) {
+  const std::string body = R"({"name":"n","roles":["viewer"]})";
+  const HttpHeaders key = {{"Idempotency-Key", "one-token"}};
+  const ServerReply made = Post("/v1/tokens", body, key);
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(Post("/v1/tokens", body, key).body, made.body);
+  bench_.Restart();
+  const ServerReply again = Post("/v1/tokens", body, key);
+  EXPECT_EQ(again.status, 410) << again.body;
+  EXPECT_EQ(again.Code(), "IDEMPOTENCY_ANSWER_GONE");
+  EXPECT_EQ(Post("/v1/tokens", R"({"name":"m","roles":["viewer"]})", key).Code(),
+            "IDEMPOTENCY_KEY_REUSED");
+  EXPECT_EQ(StatusWith(made.Text("token")), 200);
+}
+
 TEST_F(ServerAdminTest, AVersionOfAPlanIsOneDocumentForEver) {
   const ServerReply first = Post("/v1/plans", PlanText("1"));
   EXPECT_EQ(first.status, 201) << first.body;

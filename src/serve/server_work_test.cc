@@ -164,6 +164,69 @@ TEST_F(ServerWorkTest, AQueuesLimitIsKept) {
   EXPECT_EQ(ToText(queue.Get("held")), "1");
 }
 
+TEST_F(ServerWorkTest, AQueuesLimitHoldsAfterARestart) {
+  const auto put = [&](const std::string& token, const std::string& queue, int limit) {
+    return bench_
+        .Send({.method = "PUT",
+               .path = "/v1/queues/" + queue,
+               .body = "{\"concurrency\":" + std::to_string(limit) + "}",
+               .token = token})
+        .status;
+  };
+  const std::string other = bench_.Token("cafe", "tenant-admin");
+  EXPECT_EQ(put(token_, "far.away", 1), 200);
+  EXPECT_EQ(put(token_, "gone", 4), 200);
+  EXPECT_EQ(put(token_, "gone", 0), 200);
+  EXPECT_EQ(put(other, "far.away", 7), 200);
+  EXPECT_EQ(put(token_, std::string(201, 'q'), 1), 400);
+  bench_.Restart();
+  worker_ = bench_.RegisterWorker(token_, "far.away");
+  const Value queues = bench_.Get(token_, "/v1/queues").Json().Get("queues");
+  ASSERT_EQ(queues.list().size(), 1U) << ToJson(queues);
+  EXPECT_EQ(ToText(queues.At(0).Get("concurrency")), "1");
+  bench_.StartRun(token_, kFar);
+  bench_.StartRun(token_, kFar);
+  TakeTask();
+  EXPECT_TRUE(Poll(R"({"max":5,"waitMs":20})").Json().Get("tasks").list().empty());
+}
+
+TEST_F(ServerWorkTest, MetricsTellWhatWaitsAndWhatIsHeld) {
+  const auto sample = [&](const std::string& name) {
+    const std::string text = bench_.Get(token_, "/metrics").body;
+    const std::size_t at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1.0 : std::stod(text.substr(at + name.size() + 2));
+  };
+  EXPECT_EQ(sample("everstep_workers"), 1);
+  bench_.StartRun(token_, kFar);
+  bench_.StartRun(token_, kFar);
+  TakeTask();
+  EXPECT_EQ(sample("everstep_task_queue_waiting"), 1);
+  EXPECT_EQ(sample("everstep_task_queue_held"), 1);
+  EXPECT_GE(sample("everstep_task_queue_oldest_seconds"), 0);
+  const double commits = sample("everstep_commit_duration_seconds_count");
+  EXPECT_GE(commits, 2);
+  EXPECT_EQ(sample("everstep_commit_events_count"), commits);
+  EXPECT_EQ(sample("everstep_commit_events_bucket{le=\"+Inf\"}"), commits);
+  EXPECT_GE(sample("everstep_events_appended_total"), 6);
+  EXPECT_EQ(sample("everstep_events_appended_total"), sample("everstep_commit_events_sum"));
+}
+
+TEST_F(ServerWorkTest, ATenantLimitsAThousandQueuesAtMost) {
+  const auto put = [&](int n, int limit) {
+    return bench_
+        .Send({.method = "PUT",
+               .path = "/v1/queues/q" + std::to_string(n),
+               .body = "{\"concurrency\":" + std::to_string(limit) + "}",
+               .token = token_})
+        .status;
+  };
+  for (int n = 0; n < 1'000; ++n) ASSERT_EQ(put(n, 1), 200);
+  EXPECT_EQ(put(1'000, 1), 429);
+  EXPECT_EQ(put(7, 2), 200);
+  EXPECT_EQ(put(7, 0), 200);
+  EXPECT_EQ(put(1'000, 1), 200);
+}
+
 TEST_F(ServerWorkTest, AnArtifactComesBackAsItWasSent) {
   std::string bytes;
   for (unsigned i = 0; bytes.size() < 5'000'000; ++i) {
@@ -225,6 +288,40 @@ TEST_F(ServerWorkTest, ALargeResultOfAWorkerIsAnArtifact) {
   const std::string sha256 = ToHex(Sha256(large));
   EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + sha256 + "?runId=" + run).body, large);
   EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + sha256).status, 404) << "nobody uploaded it";
+}
+
+// Whoever knows a digest alone gets nothing by writing it into a log of his own.
+TEST_F(ServerWorkTest, AReferenceToAnArtifactIsNoProofOfHavingMadeIt) {
+  const std::string bytes = "of another tenant";
+  const std::string sha256 = ToHex(Sha256(bytes));
+  const std::string theirs = bench_.Token("cafe", "tenant-admin");
+  ASSERT_EQ(bench_.Post(theirs, "/v1/artifacts", bytes).status, 201);
+  const std::string refs = R"([{"uri":"artifact:sha256:)" + sha256 + R"(","kind":"file"}])";
+  const std::string path = "/v1/artifacts/" + sha256 + "?runId=";
+
+  const std::string events =
+      R"([{"eventType":"RunStarted","runId":"forged"},)"
+      R"({"eventType":"StepStarted","runId":"forged","stepId":"a"},)"
+      R"({"eventType":"StepCompleted","runId":"forged","stepId":"a","payload":{"artifacts":)" +
+      refs + "}}]";
+  ASSERT_EQ(bench_.Post(token_, "/v1/events", events).status, 200);
+  ASSERT_NE(bench_.Get(token_, "/v1/runs/forged/snapshot").body.find(sha256), std::string::npos);
+  EXPECT_EQ(bench_.Get(token_, path + "forged").status, 404);
+
+  const std::string run = bench_.StartRun(token_, kFar);
+  Poll("{\"reports\":[" + Report(TakeTask(), "\"result\":{\"n\":1},\"artifacts\":" + refs) + "]}");
+  EXPECT_EQ(bench_.EndOf(token_, run), "FAILED");
+  const Value step = bench_.Get(token_, "/v1/runs/" + run + "/steps/one").Json();
+  EXPECT_EQ(ToText(step.Get("errorCode")), "BAD_OUTPUT") << ToJson(step);
+  EXPECT_EQ(bench_.Get(token_, path + run).status, 404);
+
+  // Who has uploaded the same bytes has them, and may say so.
+  ASSERT_EQ(bench_.Post(token_, "/v1/artifacts", bytes).status, 201);
+  const std::string honest = bench_.StartRun(token_, kFar);
+  Poll("{\"reports\":[" + Report(TakeTask(), "\"result\":{\"n\":1},\"artifacts\":" + refs) + "]}");
+  EXPECT_EQ(bench_.Get(token_, path + honest).body, bytes);
+  EXPECT_NE(bench_.Get(token_, "/v1/runs/" + honest + "/snapshot").body.find(sha256),
+            std::string::npos);
 }
 
 }  // namespace

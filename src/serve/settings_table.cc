@@ -25,6 +25,10 @@ SettingTarget Answers(ServeSettings& settings) {
   return &(settings.server.api.*kMember);
 }
 template <auto kMember>
+SettingTarget Keys(ServeSettings& settings) {
+  return &(settings.server.api.answers.*kMember);
+}
+template <auto kMember>
 SettingTarget Workers(ServeSettings& settings) {
   return &(settings.server.work.*kMember);
 }
@@ -298,6 +302,27 @@ constexpr Setting kTable[] = {
      Http<&HttpServerOptions::write_timeout>,
      {},
      1},
+    {"idempotency.lifetime",
+     "",
+     kDuration,
+     "how long the answer to an Idempotency-Key is kept",
+     Keys<&MemoryIdempotencyStore::Limits::lifetime>,
+     {},
+     1'000},
+    {"idempotency.keys",
+     "",
+     kCount,
+     "answers that are kept; beyond: the oldest go",
+     Keys<&MemoryIdempotencyStore::Limits::keys_max>,
+     {},
+     1},
+    {"idempotency.memory",
+     "",
+     kBytes,
+     "for answers that are kept; beyond: the oldest go",
+     Keys<&MemoryIdempotencyStore::Limits::bytes_max>,
+     {},
+     1 << 20},
     {"metrics.open", "", kSwitch, "/metrics needs no token", Answers<&ApiOptions::metrics_open>},
 };
 

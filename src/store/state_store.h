@@ -105,9 +105,14 @@ struct RunQuery {
   std::string project_id{};  // empty: any; likewise below
   std::string environment_id{};
   std::string plan_id{};
+  std::string plan_version{};
+  std::string run_id_prefix{};
+  std::string error_code{};
   std::optional<RunStatus> status{};
   Timestamp created_from{};   // inclusive; unset: open
   Timestamp created_until{};  // exclusive; unset: open
+  Timestamp updated_from{};   // likewise
+  Timestamp updated_until{};
   std::string cursor{};       // empty: from the newest
   std::size_t limit = 50;
 };
@@ -117,9 +122,10 @@ struct RunPage {
   std::string cursor;           // goes on behind the last run; empty: there are no more
 };
 
-// A small document that belongs to no run, of a tenant: its kind and its name find it.
+// A small document that belongs to no run, of a tenant (or of none: an empty one): its kind and its
+// name find it.
 // Stored: never reuse.
-enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kArtifact = 2 };
+enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kArtifact = 2, kAnswer = 3, kQueue = 4 };
 struct DocumentKey {
   DocumentKind kind{};
   std::string tenant_id;

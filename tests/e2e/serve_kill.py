@@ -50,9 +50,10 @@ def free_port():
 
 
 class Server:
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, **settings):
         os.makedirs(directory, exist_ok=True)
         self.program = program
+        self.environment = {**os.environ, **settings}
         self.data = os.path.join(directory, "data")
         self.log = os.path.join(directory, "server.log")
         self.port = free_port()
@@ -61,7 +62,9 @@ class Server:
     def start(self):
         with open(self.log, "ab") as log:
             words = ["serve", "--dev", "--data", self.data, "--listen", f"127.0.0.1:{self.port}"]
-            self.process = subprocess.Popen([self.program, *words], stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                [self.program, *words], stdout=log, stderr=log, env=self.environment
+            )
         until = time.monotonic() + READY_WITHIN
         client = Client(self.port)
         while time.monotonic() < until:
@@ -125,13 +128,13 @@ class Client:
 class Load:
     """Clients, and what they were told."""
 
-    def __init__(self, port, keys=True):
+    def __init__(self, port):
         self.port = port
-        self.keys = keys  # answers that are kept by key are memory that fills for a while
         self.stop = threading.Event()
         self.lock = threading.Lock()
         self.appended = {}  # (run, step) -> event id
         self.started = {}  # request id -> (run, n)
+        self.answers = {}  # idempotency key -> (body, status, document)
         self.faults = []
         self.finished = False  # every run has ended
         self.last_request = 0
@@ -158,13 +161,13 @@ class Load:
         while not self.stop.is_set():
             run = f"log-{number}-{count // 50}"
             step = f"s{count % 50}"
-            # With its attempts named the event is the same one when it is sent again; answers
-            # that are kept by key are forgotten with the process.
+            # With its attempts named the event is the same one when it is sent again, also by who
+            # had no answer before the server was killed.
             attempts = {"logicalAttemptId": 1, "engineAttemptId": 1}
             events = [{"eventType": "StepStarted", "runId": run, "stepId": step, **attempts}]
             if count % 50 == 0:
                 events.insert(0, {"eventType": "RunStarted", "runId": run})
-            headers = {"Idempotency-Key": f"{run}-{step}"} if self.keys else {}
+            headers = {"Idempotency-Key": f"{run}-{step}"}
             answer = client.until_answered(
                 "POST", "/v1/events", json.dumps(events), headers, self.stop
             )
@@ -185,7 +188,8 @@ class Load:
                 self.last_request += 1
                 n = self.last_request
             body = json.dumps({"plan": PLAN, "inputs": {"n": n}, "requestId": f"req-{n}"})
-            headers = {"Idempotency-Key": f"start-{number}-{n}"} if self.keys else {}
+            key = f"start-{number}-{n}"
+            headers = {"Idempotency-Key": key}
             answer = client.until_answered("POST", "/v1/runs", body, headers, self.stop)
             if answer is None:
                 return
@@ -193,6 +197,7 @@ class Load:
             expect(status in (200, 201), f"start of req-{n}: {status} {document}")
             with self.lock:
                 self.started[f"req-{n}"] = (document["runId"], n)
+                self.answers[key] = (body, status, document)
             time.sleep(0.002)
 
     def do_tasks(self, number):
@@ -296,6 +301,18 @@ def judge(load, port):
     return len(kept), len(runs)
 
 
+def judge_keys(load, port):
+    """An answer that was given is given again, whatever happened to the server since."""
+    client = Client(port)
+    for key, (body, status, document) in load.answers.items():
+        headers = {"Idempotency-Key": key}
+        again = client.once("POST", "/v1/runs", body, headers)
+        expect(again == (status, document), f"{key} was answered {status} {document}, then {again}")
+        other = client.once("POST", "/v1/runs", body.replace("req-", "other-"), headers)
+        expect(other and other[0] == 422, f"{key} with another body is answered {other}")
+    return len(load.answers)
+
+
 def kill_rounds(server, kills, seed):
     rng = random.Random(seed)
     server.start()
@@ -309,6 +326,7 @@ def kill_rounds(server, kills, seed):
     time.sleep(0.3)
     load.settle()
     events, runs = judge(load, server.port)
+    keys = judge_keys(load, server.port)
     server.stop()
     verified = subprocess.run(
         [server.program, "log", "verify", "--store", os.path.join(server.data, "store")],
@@ -317,6 +335,7 @@ def kill_rounds(server, kills, seed):
     )
     expect(verified.returncode == 0, f"log verify: {verified.stdout} {verified.stderr}")
     print(f"ok - {kills} kills, {events} events and {runs} runs, all there once")
+    print(f"ok - {keys} answers, the same again and none to another request")
 
 
 def fill(port, seconds):
@@ -336,7 +355,7 @@ def fill(port, seconds):
 def soak(server, seconds):
     server.start()
     filled = fill(server.port, seconds / 3)
-    load = Load(server.port, keys=False)
+    load = Load(server.port)
     load.begin()
     began = time.monotonic()
     sizes = []
@@ -357,7 +376,8 @@ def soak(server, seconds):
 def main(program, directory, kills, seconds, seed):
     began = time.monotonic()
     killed = Server(program, os.path.join(directory, "killed"))
-    soaked = Server(program, os.path.join(directory, "soaked"))
+    # So few that answers are forgotten all the time, in memory and in the store.
+    soaked = Server(program, os.path.join(directory, "soaked"), EVERSTEP_IDEMPOTENCY_KEYS="2000")
     try:
         kill_rounds(killed, kills, seed)
         if seconds > 0:

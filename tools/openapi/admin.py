@@ -39,7 +39,7 @@ OPERATIONS = [
              "traceId": "4bf92f3577b34da6a3ce929d0e0e4736"}, media=PROBLEM, code="NO_SUCH_CODE")],
         errors=("404",), answers={"200": ("The page.", {MARKDOWN: text()}, ())}),
     plain("/metrics", "getMetrics", "metrics.read", "Read the metrics", "In the format of Prometheus.",
-          Example("metrics", "the beginning", 200, "# HELP everstep_appends_total Events appended.\n",
+          Example("metrics", "the beginning", 200, "# HELP everstep_events_appended_total Events that became durable.\n",
                   media=PLAIN), {"200": ("The metrics.", {PLAIN: text()}, ())}),
     Operation(
         "GET", "/v1/alerts", "listAlerts", "Server", "alert.read", "List alerts",
@@ -69,7 +69,7 @@ OPERATIONS = [
         "The secret is in this answer and nowhere else.",
         [Example("operator", "for a program that starts runs", 201, {**TOKEN, "token": SECRET},
                  body={"name": "ci", "roles": ["operator"], "expiresAt": "2036-02-11T00:00:00Z"})],
-        body={JSON: ref("NewToken")}, errors=("404",),
+        body={JSON: ref("NewToken")}, errors=("404", "410"),
         answers={"201": ("Made.", {JSON: ref("Token")}, ())}),
     Operation(
         "DELETE", "/v1/tokens/{tokenId}", "revokeToken", "Tokens", "token.manage", "Revoke a token",
@@ -81,7 +81,7 @@ OPERATIONS = [
         "Gives it a new secret. The old one stays valid for the grace.",
         [Example("rotate", "with an hour to change over", 200, {**TOKEN, "rotatedAt": AT, "token": SECRET},
                  tokenId="8fJk2Lm0Qw3z", body={"graceMs": 3600000})],
-        body={JSON: ref("Rotation"), "required": False}, errors=("404",),
+        body={JSON: ref("Rotation"), "required": False}, errors=("404", "410"),
         answers={"200": ("The new secret.", {JSON: ref("Token")}, ())}),
 ]
 PARAMETERS = {

@@ -1,0 +1,177 @@
+#include "serve/durable_answers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "wire/wire.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kForgottenMax = 100'000;
+
+// How an answer stands in its document.
+struct AnswerHeader {
+  std::string name;
+  std::string value;
+};
+template <typename F>
+void Describe(F& f, AnswerHeader& header) {
+  f.Required("name", header.name);
+  f.Required("value", header.value);
+}
+struct AnswerRecord {
+  std::string fingerprint;
+  std::uint32_t status = 0;  // zero: the answer itself is not kept
+  std::vector<AnswerHeader> headers;
+  std::string body;
+};
+template <typename F>
+void Describe(F& f, AnswerRecord& record) {
+  f.Required("fingerprint", record.fingerprint);
+  f("status", record.status);
+  f("headers", record.headers);
+  f("body", record.body);
+}
+
+// Of no tenant: the scope is in the digest. Names are in order of time, so that answers are read
+// back in the order in which they go.
+DocumentKey DocumentOf(const IdempotencyKeyDigest& key, Timestamp until) {
+  std::string name;
+  ByteWriter(name).U64(static_cast<std::uint64_t>(until.time_since_epoch().count()));
+  name.append(reinterpret_cast<const char*>(key.data()), key.size());
+  return {DocumentKind::kAnswer, "", std::move(name)};
+}
+
+std::string TextOf(const KeptAnswer& answer, Keeping keeping) {
+  AnswerRecord record;
+  record.fingerprint = ToHex(answer.fingerprint);
+  if (keeping == Keeping::kDurably && !answer.gone) {
+    record.status = static_cast<std::uint32_t>(answer.response.status);
+    for (const auto& [name, value] : answer.response.headers) {
+      record.headers.push_back({name, value});
+    }
+    record.body = answer.response.body;
+  }
+  return ToWire(record);
+}
+
+std::optional<KeptAnswer> AnswerFrom(std::string_view text) {
+  auto record = FromWire<AnswerRecord>(text, UnknownMembers::kIgnore);
+  if (!record) return std::nullopt;
+  const auto fingerprint = DigestFromHex(record->fingerprint);
+  if (!fingerprint) return std::nullopt;
+  KeptAnswer answer{*fingerprint, {}, record->status == 0};
+  answer.response.status = static_cast<int>(record->status);
+  for (AnswerHeader& header : record->headers) {
+    answer.response.headers.emplace_back(std::move(header.name), std::move(header.value));
+  }
+  answer.response.body = std::move(record->body);
+  return answer;
+}
+
+}  // namespace
+
+DurableAnswers::DurableAnswers(MemoryIdempotencyStore::Limits limits, StateStore& store,
+                               Committer& committer, Clock& clock)
+    : store_(store), committer_(committer), memory_(limits, clock) {
+  // What a store that cannot be read means is said by those who need more of it.
+  (void)Load();
+  thread_ = std::thread([this] { Loop(); });
+}
+
+DurableAnswers::~DurableAnswers() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+Status DurableAnswers::Load() {
+  DocumentQuery query;
+  query.kind = DocumentKind::kAnswer;
+  query.limit = 1'000;
+  while (true) {
+    const auto page = store_.Read()->ListDocuments(query);
+    if (!page) return page.error();
+    if (page->empty()) return Ok();
+    query.after = page->back().key.name;
+    for (const TenantDocument& document : *page) {
+      ByteReader name(document.key.name);
+      const Timestamp until{Timestamp::duration(static_cast<std::int64_t>(name.U64()))};
+      IdempotencyKeyDigest key{};
+      const std::string_view digest = name.Raw(key.size());
+      auto answer = AnswerFrom(*document.text);
+      if (!name.ok() || !name.AtEnd() || !answer) {
+        forgotten_.push_back({document.key, std::nullopt});
+        continue;
+      }
+      std::ranges::copy(digest, key.begin());
+      Keep(key, *std::move(answer), until);
+    }
+  }
+}
+
+void DurableAnswers::Keep(const IdempotencyKeyDigest& key, KeptAnswer answer, Timestamp until) {
+  const auto gone = memory_.Add(key, std::move(answer), until);
+  if (gone.empty()) return;
+  const std::lock_guard lock(mutex_);
+  // While nothing can be written they gather. Those that are dropped go when they are read back.
+  if (forgotten_.size() >= kForgottenMax) forgotten_.clear();
+  for (const auto& each : gone) {
+    forgotten_.push_back({DocumentOf(each.key, each.until), std::nullopt});
+  }
+}
+
+void DurableAnswers::Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Keeping keeping,
+                         std::function<void()> kept) {
+  if (keeping == Keeping::kInMemory) {
+    Keep(key, std::move(answer), memory_.UntilFromNow());
+    return kept();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({key, std::move(answer), keeping, std::move(kept)});
+    if (waiting_.size() > 1) return;
+  }
+  changed_.notify_one();
+}
+
+void DurableAnswers::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    std::vector<Waiting> batch = std::exchange(waiting_, {});
+    lock.unlock();
+    Write(std::move(batch));
+    lock.lock();
+  }
+}
+
+void DurableAnswers::Write(std::vector<Waiting> batch) {
+  std::vector<TenantDocument> documents;
+  const Timestamp until = memory_.UntilFromNow();
+  for (Waiting& waiting : batch) {
+    documents.push_back({DocumentOf(waiting.key, until), TextOf(waiting.answer, waiting.keeping)});
+    Keep(waiting.key, std::move(waiting.answer), until);
+  }
+  std::vector<TenantDocument> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    forgotten.swap(forgotten_);
+  }
+  // Last, so that what had to go again at once is gone.
+  documents.insert(documents.end(), forgotten.begin(), forgotten.end());
+  const Status written = committer_.BetweenCommits([&] { return store_.PutDocuments(documents); });
+  if (!written) {
+    const std::lock_guard lock(mutex_);
+    forgotten_.insert(forgotten_.end(), forgotten.begin(), forgotten.end());
+  }
+  for (const Waiting& waiting : batch) waiting.kept();
+}
+
+}  // namespace everstep

@@ -1,0 +1,84 @@
+#include "serve/queue_limits.h"
+
+#include <array>
+#include <utility>
+
+#include "wire/wire.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kLimitsPerTenantMax = 1'000;
+constexpr std::size_t kNameBytesMax = 200;  // as RemoteWork has it
+
+struct QueueLimit {
+  std::uint32_t concurrency = 0;
+};
+template <typename F>
+void Describe(F& f, QueueLimit& limit) {
+  f.Required("concurrency", limit.concurrency);
+}
+
+// Of no tenant, so that one list has them all; no tenant's id has a NUL.
+DocumentKey DocumentOf(const std::string& tenant_id, const std::string& queue) {
+  return {DocumentKind::kQueue, "", tenant_id + '\0' + queue};
+}
+
+}  // namespace
+
+QueueLimits::QueueLimits(StateStore& store, Committer& committer, RemoteWork& work)
+    : store_(store), committer_(committer), work_(work) {
+  // What a store that cannot be read means is said by those who need more of it.
+  (void)Load();
+}
+
+Status QueueLimits::Load() {
+  DocumentQuery query;
+  query.kind = DocumentKind::kQueue;
+  while (true) {
+    const auto page = store_.Read()->ListDocuments(query);
+    if (!page) return page.error();
+    if (page->empty()) return Ok();
+    query.after = page->back().key.name;
+    for (const TenantDocument& document : *page) {
+      const std::string& name = document.key.name;
+      const std::size_t end = name.find('\0');
+      const auto limit = FromWire<QueueLimit>(*document.text, UnknownMembers::kIgnore);
+      if (end == std::string::npos || !limit) continue;
+      (void)work_.SetConcurrency(name.substr(0, end), name.substr(end + 1), limit->concurrency);
+    }
+  }
+}
+
+Status QueueLimits::Set(const std::string& tenant_id, const std::string& queue,
+                        std::uint32_t limit) {
+  if (queue.empty() || queue.size() > kNameBytesMax) {
+    return Error{ErrorCode::kInvalidArgument, "the name of a queue has 1 to 200 bytes", {}};
+  }
+  const std::lock_guard lock(mutex_);
+  const DocumentKey key = DocumentOf(tenant_id, queue);
+  if (limit > 0) {
+    DocumentQuery others;
+    others.kind = DocumentKind::kQueue;
+    others.prefix = tenant_id + '\0';
+    others.limit = kLimitsPerTenantMax;
+    const auto reader = store_.Read();
+    const auto found = reader->FindDocument(key);
+    if (!found) return found.error();
+    const auto all = reader->ListDocuments(others);
+    if (!all) return all.error();
+    if (!*found && all->size() >= kLimitsPerTenantMax) {
+      return Error{ErrorCode::kAdmissionRejected,
+                   "limits are set for " + std::to_string(kLimitsPerTenantMax) +
+                       " queues already; take one back with {\"concurrency\": 0}",
+                   {}};
+    }
+  }
+  const std::array<TenantDocument, 1> documents = {
+      {{key, limit > 0 ? std::optional(ToWire(QueueLimit{limit})) : std::nullopt}}};
+  const Status put = committer_.BetweenCommits([&] { return store_.PutDocuments(documents); });
+  if (!put) return put;
+  return work_.SetConcurrency(tenant_id, queue, limit);
+}
+
+}  // namespace everstep
