@@ -18,8 +18,13 @@ RunFilter FilterOf(const Arguments& arguments) {
   filter.environment_id = arguments.Text("environment");
   filter.status = arguments.Text("status");
   filter.plan_id = arguments.Text("plan");
+  filter.plan_version = arguments.Text("plan-version");
+  filter.run_id_prefix = arguments.Text("prefix");
+  filter.error_code = arguments.Text("error");
   if (arguments.Has("since")) filter.created_from = arguments.Moment("since");
   if (arguments.Has("until")) filter.created_until = arguments.Moment("until");
+  if (arguments.Has("updated-since")) filter.updated_from = arguments.Moment("updated-since");
+  if (arguments.Has("updated-until")) filter.updated_until = arguments.Moment("updated-until");
   filter.limit = arguments.Number("limit");
   filter.cursor = arguments.Text("cursor");
   return filter;
@@ -40,6 +45,7 @@ std::string JsonOf(const RunList& list, const LogHealth& counts) {
     json.Member("environmentId", run.environment_id);
     json.Member("planId", run.plan_id);
     json.Member("planVersion", run.plan_version);
+    if (!run.error_code.empty()) json.Member("errorCode", run.error_code);
     json.Member("lastEventSeq", run.last_event_seq);
     json.Member("createdAt", FormatTimestamp(run.created_at));
     json.Member("updatedAt", FormatTimestamp(run.updated_at));

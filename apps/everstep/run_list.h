@@ -20,8 +20,13 @@ constexpr auto RunListOptions(const OptionSpec& store, const More&... more) {
       OptionSpec{"environment", OptionKind::kText, "ID", "only of this environment"},
       OptionSpec{"status", OptionKind::kWord, "STATUS", "only in this status", "", kRunStatuses},
       OptionSpec{"plan", OptionKind::kText, "NAME", "only of this plan"},
+      OptionSpec{"plan-version", OptionKind::kText, "NAME", "only of this version"},
+      OptionSpec{"prefix", OptionKind::kText, "TEXT", "only runs whose id begins so"},
+      OptionSpec{"error", OptionKind::kText, "CODE", "only runs that failed with this code"},
       OptionSpec{"since", OptionKind::kMoment, "TIME", "only created at or after (1h, or a time)"},
       OptionSpec{"until", OptionKind::kMoment, "TIME", "only created before"},
+      OptionSpec{"updated-since", OptionKind::kMoment, "TIME", "only with an event since then"},
+      OptionSpec{"updated-until", OptionKind::kMoment, "TIME", "only without one since then"},
       OptionSpec{"limit", OptionKind::kCount, "N", "at most so many, up to 1000", "50"},
       OptionSpec{"cursor", OptionKind::kText, "CURSOR",
                  "go on behind the page that ended with this"},
@@ -30,8 +35,8 @@ constexpr auto RunListOptions(const OptionSpec& store, const More&... more) {
   };
 }
 
-// Writes the runs that the options tenant, project, environment, status, plan, since, until, limit
-// and cursor ask for, newest first, and the tenant's totals, in the form of the option output.
+// Writes the runs that the options ask for, newest first, and the tenant's totals, in the form of
+// the option output.
 ExitCode WriteRunList(const Arguments& arguments, Log& log, Output& out);
 
 }  // namespace everstep::cli

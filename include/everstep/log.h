@@ -74,9 +74,14 @@ struct RunFilter {
   std::string project_id;  // empty: any; likewise below
   std::string environment_id;
   std::string plan_id;
+  std::string plan_version;
+  std::string run_id_prefix;
   std::string status;                       // "RUNNING" …
+  std::string error_code;                   // that the run failed with
   std::optional<SystemTime> created_from;   // inclusive
   std::optional<SystemTime> created_until;  // exclusive
+  std::optional<SystemTime> updated_from;   // the last event: inclusive
+  std::optional<SystemTime> updated_until;  // exclusive
   std::string cursor;                       // of the page before; empty: from the newest run
   std::size_t limit = 50;                   // at most 1,000
 };
@@ -89,6 +94,7 @@ struct RunSummary {
   std::string plan_version;
   std::string status;
   std::string substatus;
+  std::string error_code;
   std::uint64_t last_event_seq = 0;
   SystemTime created_at{};
   SystemTime updated_at{};

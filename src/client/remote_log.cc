@@ -157,9 +157,14 @@ Result<RunList> RemoteLog::Runs(const RunFilter& filter) {
   query.Add("projectId", filter.project_id);
   query.Add("environmentId", filter.environment_id);
   query.Add("planId", filter.plan_id);
+  query.Add("planVersion", filter.plan_version);
+  query.Add("runIdPrefix", filter.run_id_prefix);
+  query.Add("errorCode", filter.error_code);
   query.Add("status", filter.status);
   if (filter.created_from) query.Add("createdFrom", FormatTimestamp(*filter.created_from));
   if (filter.created_until) query.Add("createdUntil", FormatTimestamp(*filter.created_until));
+  if (filter.updated_from) query.Add("updatedFrom", FormatTimestamp(*filter.updated_from));
+  if (filter.updated_until) query.Add("updatedUntil", FormatTimestamp(*filter.updated_until));
   query.Add("cursor", filter.cursor);
   query.Add("limit", filter.limit);
   return api_.Get<RunList>("/v1/runs" + query.text());

@@ -110,6 +110,7 @@ RunSummary SummaryOf(const StoredRun& run) {
           state.scope.plan_version,
           std::string(Name(state.status)),
           std::string(SubstatusOf(state)),
+          state.error_code,
           state.last_seq.value(),
           state.created_at,
           state.updated_at,
@@ -260,6 +261,11 @@ Result<RunList> EmbeddedLog::Runs(const RunFilter& filter) {
   query.project_id = filter.project_id;
   query.environment_id = filter.environment_id;
   query.plan_id = filter.plan_id;
+  query.plan_version = filter.plan_version;
+  query.run_id_prefix = filter.run_id_prefix;
+  query.error_code = filter.error_code;
+  query.updated_from = filter.updated_from.value_or(Timestamp{});
+  query.updated_until = filter.updated_until.value_or(Timestamp{});
   if (!filter.status.empty()) {
     query.status = RunStatusNamed(filter.status);
     if (!query.status) return BadArgument("there is no run status " + filter.status);

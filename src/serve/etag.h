@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+
+#include "net/http_message.h"
 
 namespace everstep {
 
@@ -25,6 +29,11 @@ inline bool NoneMatchHas(std::string_view header, std::string_view etag) {
     header.remove_prefix(close + 1);
   }
   return false;
+}
+
+// Tells how far a read of a run has seen.
+inline HttpHeaders WatermarkOf(std::uint64_t last_event_seq) {
+  return {{"Everstep-Last-Event-Seq", std::to_string(last_event_seq)}};
 }
 
 }  // namespace everstep

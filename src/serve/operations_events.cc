@@ -7,6 +7,7 @@
 #include "engine/event_view.h"
 #include "flow/value.h"
 #include "serve/batch_reader.h"
+#include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
 #include "wire/api_types.h"
@@ -71,6 +72,26 @@ HookView ViewOf(const std::string& token, const HookHolder& holder, const Stored
   return view;
 }
 
+// What a page that asks somebody for an answer shows.
+void AddQuestion(StateReader& reader, const StoredRun& run, HookView& view) {
+  EventQuery query;
+  query.type = EventType::kHookCreated;
+  query.entity = EntityKey{EntityKind::kHook, view.hook_id};
+  const auto created = reader.ReadEvents(run, query);
+  if (!created || created->empty()) return;
+  const Event& event = created->back();
+  view.created_at = event.persisted_at;
+  const auto payload = ValueFromJson(event.payload.empty() ? "{}" : event.payload);
+  if (!payload) return;
+  const Value metadata = payload->Get("metadata");
+  const auto text = [&metadata](std::string_view name) {
+    const Value member = metadata.Get(name);
+    return member.kind() == Value::Kind::kText ? member.text() : std::string();
+  };
+  view.kind = text("kind");
+  view.prompt = text("prompt");
+}
+
 void AnswerDelivered(ApiCall& call, const std::string& token, const Result<std::string>& run_id) {
   if (!run_id) return call.Fail(run_id.error());
   HookView view;
@@ -95,7 +116,8 @@ void ListRunEvents(Api& api, CallPtr call) {
   request.entity_id = query.Text("entityId").value_or("");
   request.limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
-  if (!api.FindRun(*call, request.run_id)) return;
+  const auto run = api.FindRun(*call, request.run_id);
+  if (!run) return;
   if (WantsStream(*call)) {
     return Follow(
         api, *call,
@@ -103,7 +125,7 @@ void ListRunEvents(Api& api, CallPtr call) {
   }
   const auto page = api.log().Read(request);
   if (!page) return call->Fail(page.error());
-  call->Answer(*page);
+  call->Json(200, ToWire(*page), WatermarkOf(run->state.last_seq.value()));
 }
 
 void ListEvents(Api& api, CallPtr call) {
@@ -182,6 +204,7 @@ void GetHook(Api& api, CallPtr call) {
   const auto run = RequireRun(*reader, (*holder)->run_id);
   if (!run) return call->Fail(run.error());
   HookView view = ViewOf(token, **holder, *run);
+  AddQuestion(*reader, *run, view);
   // Which step waits, and until when, is known by the plan's run alone.
   const auto plan_run = api.engine().View(view.run_id);
   if (plan_run) {

@@ -23,15 +23,16 @@ constexpr std::int32_t kPriorityMax = 1'000;  // as in plans
 
 std::string EtagOf(std::uint64_t seq) { return "\"" + std::to_string(seq) + "\""; }
 
-HttpHeaders WatermarkOf(std::uint64_t seq) {
-  return {{"ETag", EtagOf(seq)},
-          {"Everstep-Last-Event-Seq", std::to_string(seq)},
-          {"Cache-Control", "no-cache"}};
+HttpHeaders HeadersAt(std::uint64_t seq) {
+  HttpHeaders headers = WatermarkOf(seq);
+  headers.emplace_back("ETag", EtagOf(seq));
+  headers.emplace_back("Cache-Control", "no-cache");
+  return headers;
 }
 
 // The watermark of what was read; 304 if the client has it.
 void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
-  HttpHeaders headers = WatermarkOf(seq);
+  HttpHeaders headers = HeadersAt(seq);
   const std::string etag = EtagOf(seq);
   if (NoneMatchHas(call.request().Header("if-none-match"), etag)) {
     return call.Reply({304, std::move(headers), {}});
@@ -65,7 +66,7 @@ void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& star
   WaitForEnd(api, started->run_id, *wait, before,
              [call, status, location = std::move(location)](const Result<RunView>& view) {
                if (!view) return call->Fail(view.error());
-               HttpHeaders headers = WatermarkOf(view->last_event_seq);
+               HttpHeaders headers = HeadersAt(view->last_event_seq);
                headers.emplace_back("Location", location);
                call->Json(status, ToWire(*view), std::move(headers));
              });
@@ -161,9 +162,14 @@ void ListRuns(Api& api, CallPtr call) {
   filter.project_id = query.Text("projectId").value_or("");
   filter.environment_id = query.Text("environmentId").value_or("");
   filter.plan_id = query.Text("planId").value_or("");
+  filter.plan_version = query.Text("planVersion").value_or("");
+  filter.run_id_prefix = query.Text("runIdPrefix").value_or("");
+  filter.error_code = query.Text("errorCode").value_or("");
   if (const auto status = query.Word("status", kStatuses)) filter.status = kStatuses[*status];
   filter.created_from = query.Time("createdFrom");
   filter.created_until = query.Time("createdUntil");
+  filter.updated_from = query.Time("updatedFrom");
+  filter.updated_until = query.Time("updatedUntil");
   filter.cursor = query.Text("cursor").value_or("");
   filter.limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(50));
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
@@ -258,10 +264,12 @@ void GetStep(Api& api, CallPtr call) {
 
 void ExplainRun(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
-  if (!api.FindRun(*call, run_id)) return;
+  const auto run = api.FindRun(*call, run_id);
+  if (!run) return;
   const auto why = api.engine().Why(run_id);
   if (!why) return call->Fail(why.error());
-  call->Answer(*why);
+  // Read before: what is told is of this event or a later one.
+  call->Json(200, ToWire(*why), WatermarkOf(run->state.last_seq.value()));
 }
 
 void SendSignal(Api& api, CallPtr call) {
@@ -277,7 +285,8 @@ void SendSignal(Api& api, CallPtr call) {
 // The decision records, from the run's own log.
 void ListSignals(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
-  if (!api.FindRun(*call, run_id)) return;
+  const auto run = api.FindRun(*call, run_id);
+  if (!run) return;
   EventPage all;
   for (const char* type : {"SignalAccepted", "SignalRejected"}) {
     EventRequest request;
@@ -293,7 +302,7 @@ void ListSignals(Api& api, CallPtr call) {
   }
   std::ranges::sort(all.events, {}, &LogEvent::run_seq);
   if (!all.events.empty()) all.next_after = all.events.back().run_seq;
-  call->Answer(all);
+  call->Json(200, ToWire(all), WatermarkOf(run->state.last_seq.value()));
 }
 
 }  // namespace everstep

@@ -227,6 +227,8 @@ TEST_F(ServerEventsTest, AHookIsShownAndTakesAPayloadOnce) {
   EXPECT_EQ(hook.Text("runId"), run) << hook.body;
   EXPECT_EQ(hook.Text("stepId"), "door");
   EXPECT_EQ(hook.Text("planId"), "patient");
+  EXPECT_EQ(hook.Text("kind"), "hook");
+  EXPECT_FALSE(hook.Text("createdAt").empty());
   EXPECT_EQ(bench_.Post(token_, "/v1/hooks/knock", "{broken").status, 400);
   EXPECT_EQ(bench_.Post(token_, "/v1/hooks/none", "{}").Code(), "HOOK_NOT_FOUND");
   const HttpHeaders key = {{"Idempotency-Key", "once"}};
@@ -235,6 +237,18 @@ TEST_F(ServerEventsTest, AHookIsShownAndTakesAPayloadOnce) {
   EXPECT_EQ(bench_.EndOf(token_, run), "COMPLETED");
   EXPECT_EQ(ToJson(Get("/v1/runs/" + run).Json().Get("result")), R"({"came":{"n":7}})");
   EXPECT_EQ(Get("/v1/hooks/knock").Code(), "HOOK_NOT_FOUND");
+}
+
+TEST_F(ServerEventsTest, AnApprovalIsShownWithItsQuestion) {
+  bench_.StartRun(token_,
+                  "metadata: {planId: ask, planVersion: '1'}\n"
+                  "inputs: {what: {type: string, default: lunch}}\n"
+                  "steps: [{stepId: go, waitFor: {approval: {token: ok-1, timeout: 1h,\n"
+                  "  prompt: 'Pay for {{ inputs.what }}?'}}}]\n");
+  const ServerReply hook = Get("/v1/hooks/ok-1");
+  EXPECT_EQ(hook.Text("kind"), "approval") << hook.body;
+  EXPECT_EQ(hook.Text("prompt"), "Pay for lunch?");
+  EXPECT_FALSE(hook.Text("until").empty());
 }
 
 TEST_F(ServerEventsTest, ASignedWebhookNeedsNoTokenAndAnUnsignedOneIsRefused) {

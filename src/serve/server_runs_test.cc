@@ -126,6 +126,40 @@ TEST_F(ServerRunsTest, AKeyGivesTheSameAnswerAndAnotherBodyIsRefused) {
   EXPECT_EQ(Get("/v1/runs").Json().Get("runs").list().size(), 1U);
 }
 
+TEST_F(ServerRunsTest, AKeyHoldsAlsoAfterARestart) {
+  const std::string run = Waiting();
+  const std::string cancel = "/v1/runs/" + run + "/cancel";
+  const HttpHeaders key = {{"Idempotency-Key", "stop"}};
+  const ServerReply started = Start(WithPlan(kEcho), "once");
+  const ServerReply cancelled = Post(cancel, R"({"reason":"no more"})", key);
+  const ServerReply refused = Start(WithPlan("steps: 7"), "bad");
+  ASSERT_EQ(refused.status, 422) << refused.body;
+  bench_.Restart();
+  const ServerReply again = Start(WithPlan(kEcho), "once");
+  EXPECT_EQ(again.status, 201);
+  EXPECT_EQ(again.body, started.body);
+  EXPECT_EQ(again.Header("location"), started.Header("location"));
+  EXPECT_EQ(again.Header("idempotency-replayed"), "true");
+  EXPECT_EQ(Start(WithPlan(kEcho, R"(,"priority":2)"), "once").Code(), "IDEMPOTENCY_KEY_REUSED");
+  EXPECT_EQ(Post(cancel, R"({"reason":"no more"})", key).body, cancelled.body);
+  EXPECT_EQ(Post(cancel, R"({"reason":"other"})", key).Code(), "IDEMPOTENCY_KEY_REUSED");
+  EXPECT_EQ(Start(WithPlan("steps: 7"), "bad").body, refused.body);
+}
+
+TEST_F(ServerRunsTest, TheSameKeyOfSomebodyElseIsAnotherKey) {
+  const ServerReply mine = Start(WithPlan(kEcho), "once");
+  const ServerReply theirs = bench_.Post(bench_.Token("shop", "engineer"), "/v1/runs",
+                                         WithPlan(kEcho), {{"Idempotency-Key", "once"}});
+  EXPECT_EQ(theirs.status, 201) << theirs.body;
+  EXPECT_NE(theirs.Text("runId"), mine.Text("runId"));
+  // And on another path it is another one: neither order is taken for the other.
+  const std::string run = Waiting();
+  const HttpHeaders key = {{"Idempotency-Key", "order"}};
+  EXPECT_EQ(Post("/v1/runs/" + run + "/signals", R"({"type":"PAUSE"})", key).Text("decision"),
+            "ACCEPTED");
+  EXPECT_EQ(Post("/v1/runs/" + run + "/cancel", "{}", key).Text("decision"), "ACCEPTED");
+}
+
 TEST_F(ServerRunsTest, AKeyWhoseRequestIsUnderWayHasToWait) {
   const std::string worker = bench_.RegisterWorker(token_, "far.away");
   const ServerWorkbench::Request poll{.method = "POST",
@@ -156,15 +190,18 @@ TEST_F(ServerRunsTest, AKeyOfAnotherTokenIsAnotherKey) {
   EXPECT_NE(other.Text("runId"), first.Text("runId"));
 }
 
-TEST_F(ServerRunsTest, AfterARestartAKeyStartsNothingTwice) {
+TEST_F(ServerRunsTest, AKeyWhoseAnswerIsNotKeptStartsNothingTwice) {
+  ServerOptions options;
+  options.api.answers.keys_max = 1;
+  bench_.Restart(options);
   const ServerReply first = Start(WithPlan(kEcho), "across");
-  const ServerReply named = Start(WithPlan(kEcho, R"(,"requestId":"req-1")"));
+  const ServerReply named = Start(WithPlan(kEcho, R"(,"requestId":"req-1")"), "named");
   bench_.Restart();
   const ServerReply again = Start(WithPlan(kEcho), "across");
   EXPECT_EQ(again.status, 200) << again.body;
   EXPECT_EQ(again.Text("existing"), "true");
   EXPECT_EQ(again.Text("runId"), first.Text("runId"));
-  const ServerReply named_again = Start(WithPlan(kEcho, R"(,"requestId":"req-1")"));
+  const ServerReply named_again = Start(WithPlan(kEcho, R"(,"requestId":"req-1")"), "other");
   EXPECT_EQ(named_again.Text("runId"), named.Text("runId"));
   EXPECT_EQ(Get("/v1/runs").Json().Get("runs").list().size(), 2U);
 }
@@ -299,6 +336,46 @@ TEST_F(ServerRunsTest, SignalsAreDecidedOnceAndOnRecord) {
   const std::string record = ToJson(records.At(0));
   EXPECT_NE(record.find("lunch"), std::string::npos) << record;
   EXPECT_NE(record.find("tenant-admin of shop"), std::string::npos) << record;
+}
+
+TEST_F(ServerRunsTest, RunsAreFoundByWhatPeopleKnowOfThem) {
+  const auto ids = [&](const std::string& query) {
+    std::string found;
+    const Value runs = Get("/v1/runs?" + query).Json().Get("runs");
+    for (const Value& run : runs.list()) found += ToText(run.Get("runId")) + " ";
+    return found;
+  };
+  const auto start = [&](const std::string& id, const std::string& version, const char* kind) {
+    const std::string plan = "metadata: {planId: p, planVersion: '" + version +
+                             "'}\nsteps: [{stepId: a, kind: " + kind + "}]\n";
+    EXPECT_EQ(Start(WithPlan(plan, ",\"runId\":\"" + id + "\"")).status, 201);
+    bench_.EndOf(token_, id);
+  };
+  start("order-1", "1", "noop");
+  start("order-2", "2", "noop");
+  start("other-3", "2", "shell");
+  EXPECT_EQ(ids("planVersion=2"), "other-3 order-2 ");
+  EXPECT_EQ(ids("runIdPrefix=order-"), "order-2 order-1 ");
+  const std::string code = Get("/v1/runs/other-3").Text("errorCode");
+  ASSERT_FALSE(code.empty());
+  EXPECT_EQ(ids("errorCode=" + code), "other-3 ");
+  EXPECT_NE(Get("/v1/runs?errorCode=" + code).body.find("\"errorCode\":\"" + code + "\""),
+            std::string::npos);
+  EXPECT_EQ(ids("errorCode=NO_SUCH"), "");
+  const Value list = Get("/v1/runs?runIdPrefix=order-2").Json().Get("runs");
+  const std::string at = ToText(list.At(0).Get("updatedAt"));
+  EXPECT_NE(ids("updatedFrom=" + at).find("order-2"), std::string::npos);
+  EXPECT_EQ(ids("updatedUntil=" + at).find("order-2"), std::string::npos);
+  EXPECT_EQ(Get("/v1/runs?updatedFrom=yesterday").status, 400);
+}
+
+TEST_F(ServerRunsTest, TheWatermarkIsOnEveryReadOfARun) {
+  const std::string run = Waiting();
+  for (const char* view : {"", "/snapshot", "/steps", "/why", "/events", "/signals"}) {
+    const ServerReply reply = Get("/v1/runs/" + run + view);
+    EXPECT_EQ(reply.status, 200) << view;
+    EXPECT_FALSE(reply.Header("everstep-last-event-seq").empty()) << view;
+  }
 }
 
 TEST_F(ServerRunsTest, ARoleThatMaySendSignalsMayNotSendEveryOne) {

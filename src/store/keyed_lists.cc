@@ -61,13 +61,19 @@ Result<std::string> FirstPlace(const RunQuery& query) {
   return std::max(first, *behind);
 }
 
-bool Matches(const RunQuery& query, const RunState& state) {
+bool Matches(const RunQuery& query, const StoredRun& run) {
+  const RunState& state = run.state;
   const auto asked = [](const std::string& want, const std::string& have) {
     return want.empty() || want == have;
   };
   return asked(query.project_id, state.scope.project_id) &&
          asked(query.environment_id, state.scope.environment_id) &&
          asked(query.plan_id, state.scope.plan_id) &&
+         asked(query.plan_version, state.scope.plan_version) &&
+         asked(query.error_code, state.error_code) &&
+         run.run_id.value().starts_with(query.run_id_prefix) &&
+         (query.updated_from == Timestamp{} || state.updated_at >= query.updated_from) &&
+         (query.updated_until == Timestamp{} || state.updated_at < query.updated_until) &&
          (!query.status || *query.status == state.status);
 }
 
@@ -127,7 +133,7 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
     auto run = ListedRun(at.run);
     if (!run) return std::move(run).error();
     const bool readable = run->state.status != RunStatus::kAbsent;
-    if (!readable || Matches(query, run->state)) page.runs.push_back(std::move(*run));
+    if (!readable || Matches(query, *run)) page.runs.push_back(std::move(*run));
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
   return page;

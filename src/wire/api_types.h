@@ -51,6 +51,9 @@ struct HookView {
   std::string step_id;
   std::string plan_id;
   std::string status;  // of the run
+  std::string kind;    // approval, hook; empty: not a plan's
+  std::string prompt;  // what the approver is asked
+  std::optional<SystemTime> created_at;
   std::optional<SystemTime> until;
 };
 template <typename F>
@@ -61,6 +64,9 @@ void Describe(F& f, HookView& hook) {
   f("stepId", hook.step_id);
   f("planId", hook.plan_id);
   f("status", hook.status);
+  f("kind", hook.kind);
+  f("prompt", hook.prompt);
+  f("createdAt", hook.created_at);
   f("until", hook.until);
 }
 

@@ -155,6 +155,7 @@ void Describe(F& f, RunSummary& run) {
   f("environmentId", run.environment_id);
   f("planId", run.plan_id);
   f("planVersion", run.plan_version);
+  f("errorCode", run.error_code);
   f("lastEventSeq", run.last_event_seq);
   f("createdAt", run.created_at);
   f("updatedAt", run.updated_at);

@@ -3,9 +3,14 @@
 usage: api_examples.py PROGRAM FOLDER SOURCE_DIR
 """
 
+import base64
+import hashlib
+import hmac
 import json
+import os
 import re
 import sys
+import time
 from urllib.parse import quote, urlencode
 
 from api_client import PROBLEM, STREAM, Client, Document, Server
@@ -16,11 +21,12 @@ SCENARIO = """
 getLiveness alive, getReadiness ready, getOpenApi document, getErrorPage page, getErrorPage unknown
 checkPlan good, checkPlan bad, registerPlan register, registerPlan again, listPlans first
 getPlan versions, getPlanVersion document, getPlanVersion unchanged, getPlanGraph mermaid, getPlanGraph dot
-startRun registered, startRun document, startRun approval, startRun worker, startRun scope, startRun later
+startRun registered, startRun document, startRun approval, startRun worker, startRun hook
+startRun scope, startRun later
 getRun ended, getRun unchanged, listRuns all, listRuns filtered, countRuns counts
 getSnapshot now, getSnapshot past, listSteps steps, getStep step, explainRun approval
 sendSignal pause, sendSignal resume, listSignals decisions, cancelRun cancel, approveRun approve
-getHook waiting, deliverHook approve, receiveWebhook forged
+getHook waiting, deliverHook approve, receiveWebhook forged, receiveWebhook signed
 appendEvents one, appendEvents list, appendEvents lines, appendEvents scope
 listRunEvents page, listRunEvents contract, listRunEvents stream
 listEvents page, listEvents since, listEvents stream
@@ -30,8 +36,7 @@ putArtifact note, getArtifact note
 createToken operator, listTokens tokens, rotateToken rotate, revokeToken revoke
 listAlerts alerts, listAudit page, getMetrics metrics
 """
-# These need a server that was given secrets.
-LEFT_OUT = {("receiveWebhook", "signed")}
+SIGNED = ("receiveWebhook", "signed")
 MADE_UP = {"workerId", "tokenId", "token"}
 
 failures = 0
@@ -85,6 +90,8 @@ class Player:
             if operation["method"] == "POST":
                 self.calls += 1
                 headers.append(("Idempotency-Key", f"example-{self.calls}"))
+            if (name, example) == SIGNED:
+                headers = self.signed_now(operation, headers, body)
             answer = self.client.call(operation["method"], target, headers, body, token)
             self.etags[operation["operationId"]] = answer.headers.get("ETag")
             faults = self.document.faults(operation, answer)
@@ -117,6 +124,21 @@ class Player:
         etag = self.etags.get(operation["operationId"])
         headers = [(name, etag if etag and name == "If-None-Match" else value) for name, value in headers]
         return target, headers
+
+    def signed_now(self, operation, headers, body):
+        """The example as it would be sent today: a signature does not hold for long. The one in the document
+        has to be right, too."""
+        secret = base64.b64decode(re.search("whsec_([A-Za-z0-9+/=]+)", operation["description"])[1])
+
+        def signature(at):
+            content = f"{said['webhook-id']}.{at}.".encode() + body
+            return "v1," + base64.b64encode(hmac.digest(secret, content, hashlib.sha256)).decode()
+
+        said = dict(headers)
+        if said["webhook-signature"] != signature(said["webhook-timestamp"]):
+            raise ValueError("the signature in the document is not that of its body")
+        now = str(int(time.time()))
+        return [*{**said, "webhook-timestamp": now, "webhook-signature": signature(now)}.items()]
 
     def body_of(self, operation, example):
         for media, content in operation.get("requestBody", {}).get("content", {}).items():
@@ -159,10 +181,10 @@ def stream_faults(answer):
 def learned_faults(name, example, said, answer):
     """What an example promises beyond its schema: members of answers that do not depend on the machine."""
     promised = {("getRun", "ended"): ("status", "result"), ("getStep", "step"): ("hookToken", "status"),
-                ("getHook", "waiting"): ("runId", "stepId", "planId"), ("checkPlan", "bad"): ("code",),
+                ("getHook", "waiting"): ("runId", "stepId", "planId", "kind", "prompt"), ("checkPlan", "bad"): ("code",),
                 ("registerPlan", "register"): ("sha256", "planId", "planVersion"),
                 ("putArtifact", "note"): ("uri", "sha256", "sizeBytes", "contentType", "name"),
-                ("deliverHook", "approve"): ("runId",), ("sendSignal", "pause"): ("decision", "signalId"),
+                ("deliverHook", "approve"): ("runId",), SIGNED: ("runId", "token"), ("sendSignal", "pause"): ("decision", "signalId"),
                 ("startRun", "approval"): ("status",), ("startRun", "later"): ("status", "startAt"),
                 ("cancelRun", "cancel"): ("decision",), ("createToken", "operator"): ("roles", "name"),
                 ("setQueue", "limit"): ("concurrency",)}
@@ -197,16 +219,26 @@ def check_open_server(program, folder):
     report("a server without tokens is called from this machine alone", faults)
 
 
+def settings_of(document, folder):
+    """A file of settings with the secret that the signed example names."""
+    secret = re.search("whsec_[A-Za-z0-9+/=]+", document.operations[SIGNED[0]]["description"])[0]
+    os.makedirs(folder, exist_ok=True)
+    for name, text in (("webhook.secret", secret), ("settings.yaml", "webhooks: {default: [file:webhook.secret]}")):
+        with open(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    return f"{folder}/settings.yaml"
+
+
 def main():
     program, folder, source_dir = sys.argv[1:]
     document = Document(source_dir)
     examples = examples_of(document)
     order = [tuple(entry.split()) for entry in re.split(r"[,\n]", SCENARIO) if entry.strip()]
-    missing = examples.keys() - set(order) - LEFT_OUT
+    missing = examples.keys() - set(order)
     report("every example is in the scenario", [" ".join(entry) for entry in sorted(missing)])
     report("every entry of the scenario is an example",
            [" ".join(entry) for entry in order if entry not in examples])
-    server = Server(program, folder)
+    server = Server(program, folder, "--config", settings_of(document, folder))
     player = Player(document, server)
     for entry in order:
         try:

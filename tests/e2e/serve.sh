@@ -3,6 +3,7 @@
 # Usage: serve.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
+zsh_tab=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/zsh_tab.zsh
 source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 unset "${!EVERSTEP_@}" 2>/dev/null
 export EVERSTEP_DATA=$work/data
@@ -228,6 +229,22 @@ run ls --server "$url"
 expect "a certificate nobody vouches for is refused" '((status != 0)) && says SERVER_UNAVAILABLE err'
 run events resting --until-end --server "$url" --ca-file cert.pem
 expect "a run that was recorded at rest is run by the server" '((status == 0)) && says RunCompleted'
+# certificate_of URL: its subject, as a client sees it.
+certificate_of() {
+  openssl s_client -connect "${1#https://}" </dev/null 2>/dev/null | openssl x509 -noout -subject 2>/dev/null
+}
+expect "clients see the certificate" '[[ $(certificate_of "$url") == *localhost* ]]'
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout key.pem -out cert.pem \
+  -subj /CN=renewed -addext subjectAltName=IP:127.0.0.1 >/dev/null 2>&1
+kill -HUP "$child"
+wait_for 'says server.certificate tls.err'
+expect "SIGHUP reads it again" '[[ $(certificate_of "$url") == *renewed* ]]'
+cp cert.pem good.pem
+echo rubbish >cert.pem
+kill -HUP "$child"
+wait_for 'says "cannot be used" tls.err'
+expect "and keeps the old one if the new one is none" '[[ $(certificate_of "$url") == *renewed* ]]'
+mv good.pem cert.pem
 stop tls
 expect "the log is one JSON object a line" \
   'python3 -c "import json;[json.loads(l) for l in open(\"tls.err\")]" && says "\"event\":\"server.start\"" tls.err'
@@ -235,7 +252,7 @@ expect "from the start to the stop" 'says "\"event\":\"server.stop\"" tls.err'
 expect "and holds no token" '! says est_ tls.err && ! says MfKQ tls.err'
 export EVERSTEP_TLS_CERTIFICATE=$work/cert.pem EVERSTEP_TLS_KEY=$work/key.pem
 run doctor
-expect "doctor reads the certificate" '((status == 0)) && says "ok    tls" && says "CN = localhost"'
+expect "doctor reads the certificate" '((status == 0)) && says "ok    tls" && says "CN = renewed"'
 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out other.pem 2>/dev/null
 EVERSTEP_TLS_KEY=$work/other.pem run doctor
 expect "and finds a key that is not its own" '((status == 7)) && says "fail  tls"'
@@ -282,9 +299,31 @@ expect "and options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
 complete_words events r --dialect dev
 expect "and values of options" '[[ $(cat offered) == devkit ]]'
 run completion fish
-expect "there is completion for fish" '((status == 0)) && says "complete -c everstep"'
+cp out everstep.fish
+# fish_words LINE: what fish offers for its last word.
+fish_words() {
+  fish --no-config -c 'source everstep.fish; complete -C $argv[1]' "$1" | cut -f 1 | sort >offered
+}
+fish_words 'everstep to'
+expect "there is completion for fish" '((status == 0)) && [[ $(cat offered) == token ]]'
+fish_words 'everstep log ver'
+expect "with second words" '[[ $(cat offered) == verify ]]'
+fish_words 'everstep run --inp'
+expect "and options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
+fish_words 'everstep events r --dialect dev'
+expect "and values of options" '[[ $(cat offered) == devkit ]]'
 run completion zsh
-expect "and zsh" '((status == 0)) && says "#compdef everstep"'
+mkdir fpath && cp out fpath/_everstep
+# zsh_words LINE: the line as zsh completes it when Tab is pressed at its end.
+zsh_words() { zsh -f "$zsh_tab" "$PWD/fpath" "$1" >offered; }
+zsh_words 'everstep tok'
+expect "and zsh" '((status == 0)) && [[ $(cat offered) == "everstep token" ]]'
+zsh_words 'everstep log ver'
+expect "with second words, too" '[[ $(cat offered) == "everstep log verify" ]]'
+zsh_words 'everstep run --input-f'
+expect "with options, too" '[[ $(cat offered) == "everstep run --input-file" ]]'
+zsh_words 'everstep events r --dialect dev'
+expect "and values of options, too" '[[ $(cat offered) == "everstep events r --dialect devkit" ]]'
 run completion tcsh
 expect "and no other" '((status == 2))'
 exit $((failures > 0))

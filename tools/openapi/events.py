@@ -1,5 +1,10 @@
 """Events and hooks: append, read, follow, deliver."""
 
+import base64
+import hashlib
+import hmac
+import json
+
 from runs import AT, JSON
 from shapes import Example, Operation, anything, many, query, ref, text, time, whole, words
 
@@ -14,6 +19,7 @@ FRAME = ('retry: 1000\n\nid: 1\nevent: RunQueued\ndata: {"eventType":"RunQueued"
 PAGE = {"events": [{"runSeq": 1, "type": "RunQueued", "event": {"eventType": "RunQueued",
                                                                 "runId": "greeting-1", "runSeq": 1}}],
         "nextAfter": 1, "more": True}
+WEBHOOK_SECRET = "whsec_YW4gZXhhbXBsZSwgbm90IGEgc2VjcmV0"
 DIALECT = query("dialect", "the vocabulary", words(DIALECTS))
 TYPE = query("type", "only events of this native name", text(maxLength=1024))
 LIMIT = query("limit", "stored events in a page", whole(minimum=1, maximum=10000, default=1000))
@@ -25,6 +31,14 @@ FOLLOW = ("With `Accept: text/event-stream` the answer is a stream (server-sent 
 
 def appended(sequence):
     return {"runId": "imported-1", "eventId": f"6f0e{sequence}", "runSeq": sequence, "persistedAt": AT}
+
+
+def signed(message, at, body):
+    """The headers that Standard Webhooks asks for."""
+    text_signed = f"{message}.{at}.{json.dumps(body)}".encode()
+    digest = hmac.digest(base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_")), text_signed, hashlib.sha256)
+    return {"webhook-id": message, "webhook-timestamp": at,
+            "webhook-signature": "v1," + base64.b64encode(digest).decode()}
 
 
 def scope(name):
@@ -46,7 +60,7 @@ OPERATIONS = [
                      text(maxLength=1024)),
                query("entityId", "", text(maxLength=1024)), LIMIT, "LastEventId"],
         errors=("404", "410"),
-        answers={"200": ("A page, or a stream.", {JSON: ref("EventPage"), STREAM: text()}, ())}),
+        answers={"200": ("A page, or a stream.", {JSON: ref("EventPage"), STREAM: text()}, ("LastEventSeq",))}),
     Operation(
         "GET", "/v1/events", "listEvents", "Events", "event.read",
         "Read or follow the events of all runs", "In the order in which they became durable. " + FOLLOW +
@@ -100,18 +114,19 @@ OPERATIONS = [
         "Which run and step wait: what an approval page shows.",
         [Example("waiting", "one that waits", 200, {
             "token": "approve-2.4", "runId": "release-2.4", "hookId": "sign-off", "stepId": "sign-off",
-            "planId": "release", "status": "RUNNING", "until": "2026-02-12T10:30:00.000Z"},
+            "planId": "release", "status": "RUNNING", "kind": "approval", "prompt": "Publish 2.4?",
+            "createdAt": AT, "until": "2026-02-12T10:30:00.000Z"},
             token="approve-2.4")],
         errors=("404", "410"), answers={"200": ("The hook.", {JSON: ref("Hook")}, ())}),
     Operation(
         "POST", "/webhooks/{tenantId}/{token}", "receiveWebhook", "Hooks", None,
         "Deliver to a hook with a signature",
-        "For senders without a token: signed as Standard Webhooks says, with a secret of the tenant. An id "
-        "that has come before is answered and does nothing.",
+        "For senders without a token: signed as Standard Webhooks says, with a secret of the tenant: the HMAC-SHA256 "
+        "of `id.timestamp.body`. An id that has come before is answered and does nothing. The example is signed "
+        f"with the secret `{WEBHOOK_SECRET}`.",
         [Example("signed", "a signed delivery", 200, {"token": "paid-7", "runId": "order-7"},
                  tenantId="default", token="paid-7", body={"amount": 12},
-                 **{"webhook-id": "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", "webhook-timestamp": "1770805800",
-                    "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}),
+                 **signed("msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", "1770805800", {"amount": 12})),
          Example("forged", "a signature that is not valid", 401, {
              "type": "/docs/errors/WEBHOOK_SIGNATURE_INVALID",
              "title": "The webhook's signature is not valid", "status": 401,

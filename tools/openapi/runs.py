@@ -26,6 +26,11 @@ INVOICE = """metadata: {planId: invoice, planVersion: "1.0"}
 steps:
   - {stepId: render, kind: invoice.render, queue: documents, inputs: {number: 7}}
 """
+ORDER = """metadata: {planId: order, planVersion: "1.0"}
+steps:
+  - {stepId: paid, waitFor: {hook: {token: paid-7}}}
+  - {stepId: ship, kind: echo, inputs: {paid: "{{ steps.paid.result.amount }}"}}
+"""
 AT = "2026-02-11T10:30:00.000Z"
 GREET = {"stepId": "greet", "kind": "echo", "status": "SUCCESS", "logicalAttempt": 1, "attemptsMax": 1,
          "engineAttempt": 1, "startedAt": AT, "completedAt": AT, "dependsOn": []}
@@ -65,6 +70,7 @@ OPERATIONS = [
          start("document", "a plan that is sent along", "release-2.4", "RUNNING", plan=RELEASE),
          start("approval", "a plan whose runs have to be approved", "payout-3", "PENDING", plan=PAYOUT),
          start("worker", "a plan with a step for a worker", "invoice-7", "RUNNING", plan=INVOICE),
+         start("hook", "a plan with a step that waits for a webhook", "order-7", "RUNNING", plan=ORDER),
          start("scope", "with project, environment and priority", "greeting-2", "RUNNING",
                planId="greeting", planVersion="1.0", projectId="shop", environmentId="staging",
                priority=10, triggerSource="schedule"),
@@ -78,7 +84,8 @@ OPERATIONS = [
                  "201": ("It was started, or waits for its turn.", {JSON: STARTED}, ("Location",))}),
     Operation(
         "GET", "/v1/runs", "listRuns", "Runs", "run.read", "List runs",
-        "Newest first. Filters go together: a run must fit all of them.",
+        "Newest first. Filters go together: a run must fit all of them. A page may have fewer runs than `limit`, or "
+        "none, and still a `cursor`: what was looked through did not fit.",
         [Example("all", "the newest runs", 200, {"runs": [
             {"runId": "greeting-1", "status": "COMPLETED", "projectId": "default",
              "environmentId": "default", "planId": "greeting", "planVersion": "1.0", "lastEventSeq": 5,
@@ -87,9 +94,14 @@ OPERATIONS = [
                  status="RUNNING", createdFrom="2026-02-11T00:00:00Z")],
         query=[query("projectId", "", text(maxLength=1024)),
                query("environmentId", "", text(maxLength=1024)),
-               query("planId", "", text(maxLength=1024)), query("status", "", words(RUN_STATUS)),
+               query("planId", "", text(maxLength=1024)), query("planVersion", "", text(maxLength=1024)),
+               query("runIdPrefix", "how the id begins", text(maxLength=1024)),
+               query("status", "", words(RUN_STATUS)),
+               query("errorCode", "that the run failed with", text(maxLength=1024)),
                query("createdFrom", "created at or after", time()),
                query("createdUntil", "created before", time()),
+               query("updatedFrom", "with its last event at or after", time()),
+               query("updatedUntil", "with its last event before", time()),
                "Cursor", query("limit", "", whole(minimum=1, maximum=1000, default=50))],
         answers={"200": ("A page.", {JSON: ref("RunList")}, ())}),
     Operation(
@@ -151,7 +163,7 @@ OPERATIONS = [
             "runId": "release-2.4", "status": "RUNNING", "summary": "waits for the approval of sign-off",
             "blockers": [{"kind": "approval", "subject": "sign-off", "message": "sign-off waits for a yes",
                           "causeSeq": 3}]}, runId="release-2.4")],
-        errors=("404", "410"), answers={"200": ("Why.", {JSON: ref("Explanation")}, ())}),
+        errors=("404", "410"), answers={"200": ("Why.", {JSON: ref("Explanation")}, ("LastEventSeq",))}),
     Operation(
         "POST", "/v1/runs/{runId}/signals", "sendSignal", "Signals", "signal.send", "Send a signal",
         "An order to a run. The decision is recorded in the run's log before it takes effect. Which role may "
@@ -168,7 +180,7 @@ OPERATIONS = [
         [Example("decisions", "of a run", 200, {"events": [
             {"runSeq": 5, "type": "SignalAccepted", "event": {"eventType": "SignalAccepted"}}],
             "nextAfter": 5}, runId="release-2.4")],
-        errors=("404", "410"), answers={"200": ("All of them.", {JSON: ref("EventPage")}, ())}),
+        errors=("404", "410"), answers={"200": ("All of them.", {JSON: ref("EventPage")}, ("LastEventSeq",))}),
 ]
 PARAMETERS = {
     "runId": ("the run", text(pattern=IDENTIFIER, maxLength=128)),

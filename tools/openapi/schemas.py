@@ -116,6 +116,7 @@ RUNS = {
         "environmentId": text(),
         "planId": text(),
         "planVersion": text(),
+        "errorCode": text("that it failed with"),
         "lastEventSeq": count(),
         "createdAt": time(),
         "updatedAt": time(),
@@ -239,6 +240,9 @@ EVENTS = {
         "stepId": text("which step waits"),
         "planId": text(),
         "status": words(RUN_STATUS, "of the run"),
+        "kind": text("`approval` or `hook`, of a plan's step"),
+        "prompt": text("what the approver is asked"),
+        "createdAt": time("since when it waits"),
         "until": time("then the step fails with TIMEOUT"),
     }),
 }

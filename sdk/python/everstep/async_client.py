@@ -124,13 +124,26 @@ class AsyncClient:
         plan_id: Optional[str] = None,
         project_id: Optional[str] = None,
         environment_id: Optional[str] = None,
+        plan_version: Optional[str] = None,
+        run_id_prefix: Optional[str] = None,
+        error_code: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> AsyncIterator[views.RunSummary]:
         """The newest first, page by page; `limit` is the size of a page."""
         cursor = ""
         while True:
             page = await self._do(
-                calls.list_runs(status, plan_id, project_id, environment_id, cursor, limit)
+                calls.list_runs(
+                    status,
+                    plan_id,
+                    project_id,
+                    environment_id,
+                    plan_version,
+                    run_id_prefix,
+                    error_code,
+                    cursor,
+                    limit,
+                )
             )
             for run in page.runs:
                 yield run

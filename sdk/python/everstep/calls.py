@@ -121,6 +121,9 @@ def list_runs(
     plan_id: Optional[str],
     project_id: Optional[str],
     environment_id: Optional[str],
+    plan_version: Optional[str],
+    run_id_prefix: Optional[str],
+    error_code: Optional[str],
     cursor: Optional[str],
     limit: Optional[int],
 ) -> Call[views.RunPage]:
@@ -129,6 +132,9 @@ def list_runs(
         planId=plan_id,
         projectId=project_id,
         environmentId=environment_id,
+        planVersion=plan_version,
+        runIdPrefix=run_id_prefix,
+        errorCode=error_code,
         cursor=cursor or None,
         limit=limit,
     )

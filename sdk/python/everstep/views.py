@@ -110,6 +110,7 @@ class RunSummary:
     environment_id: str = ""
     plan_id: str = ""
     plan_version: str = ""
+    error_code: str = ""
     last_event_seq: int = 0
     created_at: Optional[str] = None
     updated_at: Optional[str] = None
