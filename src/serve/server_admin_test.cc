@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -132,6 +134,22 @@ TEST_F(ServerAdminTest, AVersionOfAPlanIsOneDocumentForEver) {
   }
   EXPECT_EQ(Get("/v1/plans/parcel/versions/3").Code(), "PLAN_NOT_FOUND");
   EXPECT_EQ(Get("/v1/plans/none").Code(), "PLAN_NOT_FOUND");
+}
+
+TEST_F(ServerAdminTest, EveryMetricIsDocumented) {
+  const auto names = [](const std::string& text, const std::string& before) {
+    std::set<std::string> found;
+    for (std::size_t at = text.find(before); at != std::string::npos;
+         at = text.find(before, at + 1)) {
+      const std::size_t begin = at + before.size() - std::string("everstep_").size();
+      const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin);
+      found.insert(text.substr(begin, end - begin));
+    }
+    return found;
+  };
+  std::ifstream file(std::string(EVERSTEP_SOURCE_DIR) + "/docs/operations.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(names(Get("/metrics").body, "# TYPE everstep_"), names(page, "`everstep_"));
 }
 
 TEST_F(ServerAdminTest, PlansAreListedInPages) {
