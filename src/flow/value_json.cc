@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
@@ -16,9 +19,12 @@ namespace ondemand = simdjson::ondemand;
 // Reads the document once, front to back. Each function answers what is wrong, or null.
 class ValueReader {
  public:
+  // A JSON pointer to what is wrong.
+  const std::string& where() const { return where_; }
+
   // `Node` is a document or a value: simdjson gives both the same accessors.
   template <typename Node>
-  static const char* Read(Node& node, std::size_t depth, Value& out) {
+  const char* Read(Node& node, std::size_t depth, Value& out) {
     ondemand::json_type type;
     if (const auto error = node.type().get(type)) return simdjson::error_message(error);
     switch (type) {
@@ -41,8 +47,28 @@ class ValueReader {
  private:
   static constexpr const char* kTooDeep = "nested deeper than 64";
 
+  const char* Within(std::string_view name, const char* fault) {
+    constexpr std::size_t kNameBytesMax = 64;
+    std::string part = "/";
+    if (name.size() > kNameBytesMax) {
+      std::size_t end = kNameBytesMax;
+      while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
+      name = name.substr(0, end);
+    }
+    for (const char c : name) part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+    where_.insert(0, part);
+    return fault;
+  }
+  static std::string Repeated(const ValueMap& members) {
+    std::set<std::string_view> seen;
+    for (const auto& [key, value] : members) {
+      if (!seen.insert(key).second) return key;
+    }
+    return {};
+  }
+
   template <typename Node>
-  static const char* ReadObject(Node& node, std::size_t depth, Value& out) {
+  const char* ReadObject(Node& node, std::size_t depth, Value& out) {
     if (depth > kValueDepthMax) return kTooDeep;
     ondemand::object object;
     if (const auto error = node.get_object().get(object)) return simdjson::error_message(error);
@@ -53,15 +79,17 @@ class ValueReader {
       std::string_view key;
       if (const auto error = field.unescaped_key().get(key)) return simdjson::error_message(error);
       members.emplace_back(key, Value());
-      if (const char* fault = Read(field.value(), depth, members.back().second)) return fault;
+      if (const char* fault = Read(field.value(), depth, members.back().second)) {
+        return Within(members.back().first, fault);
+      }
     }
-    if (!KeysAreUnique(members)) return "a key is repeated";
+    if (!KeysAreUnique(members)) return Within(Repeated(members), "the key is repeated");
     out = Value::Map(std::move(members));
     return nullptr;
   }
 
   template <typename Node>
-  static const char* ReadArray(Node& node, std::size_t depth, Value& out) {
+  const char* ReadArray(Node& node, std::size_t depth, Value& out) {
     if (depth > kValueDepthMax) return kTooDeep;
     ondemand::array array;
     if (const auto error = node.get_array().get(array)) return simdjson::error_message(error);
@@ -69,14 +97,16 @@ class ValueReader {
     for (auto next : array) {
       ondemand::value item;
       if (const auto error = std::move(next).get(item)) return simdjson::error_message(error);
-      if (const char* fault = Read(item, depth, items.emplace_back())) return fault;
+      if (const char* fault = Read(item, depth, items.emplace_back())) {
+        return Within(std::to_string(items.size() - 1), fault);
+      }
     }
     out = Value::List(std::move(items));
     return nullptr;
   }
 
   template <typename Node>
-  static const char* ReadString(Node& node, Value& out) {
+  const char* ReadString(Node& node, Value& out) {
     std::string_view text;
     if (const auto error = node.get_string().get(text)) return simdjson::error_message(error);
     out = Value::Text(std::string(text));
@@ -85,7 +115,7 @@ class ValueReader {
 
   // What 64 bits cannot hold as an integer is a double, as it is to most readers of JSON.
   template <typename Node>
-  static const char* ReadNumber(Node& node, Value& out) {
+  const char* ReadNumber(Node& node, Value& out) {
     std::int64_t integer;
     if (!node.get_int64().get(integer)) {
       out = Value::Int(integer);
@@ -98,7 +128,7 @@ class ValueReader {
   }
 
   template <typename Node>
-  static const char* ReadBool(Node& node, Value& out) {
+  const char* ReadBool(Node& node, Value& out) {
     bool value;
     if (const auto error = node.get_bool().get(value)) return simdjson::error_message(error);
     out = Value::Bool(value);
@@ -106,7 +136,7 @@ class ValueReader {
   }
 
   template <typename Node>
-  static const char* ReadNull(Node& node, Value& out) {
+  const char* ReadNull(Node& node, Value& out) {
     bool is_null = false;
     if (node.is_null().get(is_null) || !is_null) {
       return simdjson::error_message(simdjson::N_ATOM_ERROR);
@@ -114,9 +144,17 @@ class ValueReader {
     out = Value::Null();
     return nullptr;
   }
+
+  std::string where_;
 };
 
-Error NotJson(const char* fault) { return {ErrorCode::kInvalidJson, fault, {}}; }
+Error NotJson(std::string fault, std::string where = {}) {
+  Error error{ErrorCode::kInvalidJson, fault, {}};
+  if (where.empty()) return error;
+  error.message = where + ": " + fault;
+  error.faults.push_back({std::move(where), std::move(fault)});
+  return error;
+}
 
 // Large whole numbers with all their digits: the shortest ones that make the same double would be
 // read back as another integer.
@@ -199,7 +237,8 @@ Result<Value> ValueFromJson(std::string_view json) {
     return NotJson(simdjson::error_message(error));
   }
   Value value;
-  if (const char* fault = ValueReader::Read(document, 0, value)) return NotJson(fault);
+  ValueReader reader;
+  if (const char* fault = reader.Read(document, 0, value)) return NotJson(fault, reader.where());
   // At the end there is no location to speak of.
   if (!document.current_location().error()) return NotJson("something follows the value");
   return value;

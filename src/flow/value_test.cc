@@ -107,6 +107,20 @@ TEST(ValueTest, FindsARepeatedKeyInALargeMapToo) {
   EXPECT_FALSE(ValueFromJson(json + "\"k50\":1}"));
 }
 
+TEST(ValueJsonTest, WhatIsWrongIsPointedAt) {
+  const auto pointer = [](std::string_view json) {
+    const auto value = ValueFromJson(json);
+    EXPECT_FALSE(value) << json;
+    return value || value.error().faults.empty() ? "" : value.error().faults[0].pointer;
+  };
+  EXPECT_EQ(pointer(R"({"a":1,"b":2,"a":3})"), "/a");
+  EXPECT_EQ(pointer(R"({"x":[0,{"p/q":1,"p/q":2}]})"), "/x/1/p~1q");
+  EXPECT_EQ(pointer(R"({"x":[0,tru]})"), "/x/1");
+  EXPECT_EQ(pointer("[1,2"), "");
+  const std::string key(1'000, 'k');
+  EXPECT_EQ(pointer("{\"" + key + "\":tru}"), "/" + key.substr(0, 64));
+}
+
 TEST(ValueTest, ReadsSixtyFourLevels) {
   const std::string open(64, '[');
   const std::string close(64, ']');

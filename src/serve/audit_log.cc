@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
+
+#include "base/disk_error.h"
 
 namespace everstep {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 constexpr std::size_t kPendingBytesMax = 16 << 20;
 constexpr std::size_t kHeadBytesMax = 512;  // one sector: written whole or not at all
 
-Error Failed(const std::string& path) {
-  return {ErrorCode::kStoreIo, path + ": " + std::strerror(errno), {}};
-}
+Error Failed(const std::string& path) { return DiskError(path, errno); }
 
 bool WriteAllAt(int descriptor, std::string_view bytes, std::uint64_t at) {
   while (!bytes.empty()) {

@@ -5,18 +5,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "base/bytes.h"
+#include "base/disk_error.h"
 #include "work/file_descriptor.h"
 
 namespace everstep {
 namespace {
 
-Error Failed(const std::string& path) {
-  return {ErrorCode::kStoreIo, path + ": " + std::strerror(errno), {}};
-}
+Error Failed(const std::string& path) { return DiskError(path, errno); }
 
 bool WriteAll(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -106,6 +106,7 @@ TEST_F(ServerRunsTest, WhatIsWrongWithAStartIsToldWithItsPlace) {
   EXPECT_EQ(ToText(unknown.Json().Get("faults").At(0).Get("pointer")), "/prioritty");
   const ServerReply twice = Start(R"({"planId":"a","planId":"b"})");
   EXPECT_EQ(twice.status, 400) << twice.body;
+  EXPECT_EQ(ToText(twice.Json().Get("faults").At(0).Get("pointer")), "/planId") << twice.body;
   const ServerReply inputs = Start(WithPlan(kEcho, R"(,"inputs":{"name":7})"));
   EXPECT_GE(inputs.status, 400);
   EXPECT_LT(inputs.status, 500);

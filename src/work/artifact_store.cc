@@ -8,13 +8,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
+#include "base/disk_error.h"
 #include "work/file_descriptor.h"
 
 namespace everstep {
@@ -22,10 +22,6 @@ namespace {
 
 constexpr std::string_view kUriStart = "artifact:sha256:";
 constexpr std::size_t kPieceBytes = 64 << 10;
-
-Error IoError(const std::string& path, int reason) {
-  return {ErrorCode::kStoreIo, path + ": " + std::strerror(reason), {}};
-}
 
 Error NotFound(std::string_view uri, const std::string& why) {
   return {ErrorCode::kArtifactNotFound, std::string(uri) + ": " + why, {}};
@@ -58,13 +54,13 @@ class RunningDigest {
 Status MakeDirectories(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
-  if (failed) return Error{ErrorCode::kStoreIo, path + ": " + failed.message(), {}};
+  if (failed) return DiskError(path, failed.value());
   return Ok();
 }
 
 Status SyncDirectory(const std::string& path) {
   const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory || ::fsync(directory.get()) != 0) return IoError(path, errno);
+  if (!directory || ::fsync(directory.get()) != 0) return DiskError(path, errno);
   return Ok();
 }
 
@@ -82,7 +78,7 @@ class FileWriter final : public ArtifactStore::Writer {
     while (!bytes.empty()) {
       const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return IoError(path_, errno);
+      if (written < 0) return DiskError(path_, errno);
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
     return Ok();
@@ -101,11 +97,11 @@ class FileWriter final : public ArtifactStore::Writer {
         static_cast<std::uint64_t>(there.st_size) == size_) {
       return ref;
     }
-    if (::fsync(file_.get()) != 0) return IoError(path_, errno);
+    if (::fsync(file_.get()) != 0) return DiskError(path_, errno);
     file_.Close();
     const bool new_folder = ::access(folder.c_str(), F_OK) != 0;
     if (Status made = MakeDirectories(folder); !made) return made.error();
-    if (::rename(path_.c_str(), final_path.c_str()) != 0) return IoError(final_path, errno);
+    if (::rename(path_.c_str(), final_path.c_str()) != 0) return DiskError(final_path, errno);
     kept_ = true;
     if (Status synced = SyncDirectory(folder); !synced) return synced.error();
     if (new_folder) {
@@ -133,7 +129,7 @@ class FileReader final : public ArtifactStore::Reader {
     do {
       size = ::read(file_.get(), piece_.data(), piece_.size());
     } while (size < 0 && errno == EINTR);
-    if (size < 0) return IoError(uri_, errno);
+    if (size < 0) return DiskError(uri_, errno);
     const std::string_view bytes(piece_.data(), static_cast<std::size_t>(size));
     if (!bytes.empty()) {
       digest_.Add(bytes);
@@ -178,7 +174,7 @@ Result<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter() const 
   const std::string path =
       folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(++writers);
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file) return IoError(path, errno);
+  if (!file) return DiskError(path, errno);
   return std::unique_ptr<Writer>(std::make_unique<FileWriter>(directory_, path, std::move(file)));
 }
 
@@ -198,10 +194,10 @@ Result<ArtifactRef> ArtifactStore::WriteFile(const std::string& path, ArtifactLa
                                              std::uint64_t bytes_max) const {
   // Without O_NONBLOCK a pipe of that name would be waited for.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file) return IoError(path, errno);
+  if (!file) return DiskError(path, errno);
   struct stat about {};
-  if (::fstat(file.get(), &about) != 0) return IoError(path, errno);
-  if (!S_ISREG(about.st_mode)) return IoError(path, EINVAL);
+  if (::fstat(file.get(), &about) != 0) return DiskError(path, errno);
+  if (!S_ISREG(about.st_mode)) return DiskError(path, EINVAL);
   auto writer = NewWriter();
   if (!writer) return writer.error();
   std::vector<char> piece(kPieceBytes);
@@ -209,7 +205,7 @@ Result<ArtifactRef> ArtifactStore::WriteFile(const std::string& path, ArtifactLa
   while (true) {
     const ssize_t size = ::read(file.get(), piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return IoError(path, errno);
+    if (size < 0) return DiskError(path, errno);
     if (size == 0) break;
     total += static_cast<std::uint64_t>(size);
     if (total > bytes_max) {

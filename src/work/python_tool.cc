@@ -126,7 +126,7 @@ ToolOutcome PythonTool::Run(const ToolCall& call, const Job& job, StopRequest& s
     outcome.artifacts.insert(outcome.artifacts.end(), kept->begin(), kept->end());
   } else if (outcome.succeeded) {
     outcome = ToolOutcome::Failure("ARTIFACT_FAILED", kept.error().message,
-                                   kept.error().code == ErrorCode::kStoreIo);
+                                   kept.error().code != ErrorCode::kInvalidArgument);
   }
   return outcome;
 }

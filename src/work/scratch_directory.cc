@@ -3,10 +3,11 @@
 #include <stdlib.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "base/disk_error.h"
 
 namespace everstep {
 
@@ -14,10 +15,10 @@ Result<ScratchDirectory> ScratchDirectory::Make(const std::string& parent) {
   std::error_code failed;
   const std::filesystem::path absolute = std::filesystem::absolute(parent, failed);
   if (!failed) std::filesystem::create_directories(absolute, failed);
-  if (failed) return Error{ErrorCode::kStoreIo, parent + ": " + failed.message(), {}};
+  if (failed) return DiskError(parent, failed.value());
   std::string path = (absolute / "step-XXXXXX").string();
   if (::mkdtemp(path.data()) == nullptr) {
-    return Error{ErrorCode::kStoreIo, path + ": " + std::strerror(errno), {}};
+    return DiskError(path, errno);
   }
   return ScratchDirectory(std::move(path));
 }

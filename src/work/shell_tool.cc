@@ -160,7 +160,7 @@ ToolOutcome ShellTool::Outcome(const ToolCall& call, const Command& command,
       outcome.artifacts.insert(outcome.artifacts.end(), kept->begin(), kept->end());
     } else if (outcome.succeeded) {
       outcome = ToolOutcome::Failure("ARTIFACT_FAILED", kept.error().message,
-                                     kept.error().code == ErrorCode::kStoreIo);
+                                     kept.error().code != ErrorCode::kInvalidArgument);
     }
   }
   if (outcome.succeeded) outcome.result = Value::Map(std::move(members));
