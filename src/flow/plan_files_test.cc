@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "flow/plan.h"
+#include "flow/value.h"
 
 namespace everstep {
 namespace {
@@ -44,6 +45,43 @@ TEST(PlanFilesTest, EveryExampleReadsWithoutFaultsAndWarnings) {
     ASSERT_TRUE(plan) << file << ": " << ToString(plan.error());
     EXPECT_TRUE(warnings.empty()) << file << ": " << warnings[0].message;
     EXPECT_EQ((*plan)->plan_id, file.stem()) << "an example is called after its file";
+  }
+}
+
+// The names of all members that objects may have.
+std::set<std::string> PropertiesOf(const Value& schema) {
+  std::set<std::string> names;
+  const auto add = [&names](const Value& part) { names.merge(PropertiesOf(part)); };
+  if (schema.kind() == Value::Kind::kList) {
+    for (const Value& item : schema.list()) add(item);
+  }
+  if (schema.kind() != Value::Kind::kMap) return names;
+  const auto members = schema.shared_members();
+  for (const auto& [key, value] : *members) {
+    add(value);
+    if (key != "properties") continue;
+    const auto properties = value.shared_members();
+    for (const auto& [name, property] : *properties) names.insert(name);
+  }
+  return names;
+}
+
+TEST(PlanFilesTest, EveryFieldOfThePlanHasAnExample) {
+  std::string examples;
+  for (const char* folder : {"examples/plans", "examples"}) {
+    for (const auto& file : FilesIn(kRoot / folder)) {
+      if (file.extension() == ".yaml") examples += Contents(file);
+    }
+  }
+  const auto schema = ValueFromJson(Contents(kRoot / "schemas/plan.schema.json"));
+  ASSERT_TRUE(schema);
+  std::set<std::string> names = PropertiesOf(*schema);
+  EXPECT_GT(names.size(), 50U);
+  for (const char* older : {"config", "dependencies", "triggers"})
+    EXPECT_EQ(names.erase(older), 1U);
+  for (const std::string& name : names) {
+    const bool shown = examples.find(name + ":") != std::string::npos;
+    EXPECT_TRUE(shown) << name;
   }
 }
 
