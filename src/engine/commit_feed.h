@@ -55,7 +55,7 @@ class CommitFeed {
  private:
   std::mutex mutex_;
   std::multimap<std::string, Watch*, std::less<>> watches_;  // guarded by mutex_
-  Listener* listener_ = nullptr;  // guarded by mutex_
+  Listener* listener_ = nullptr;                             // guarded by mutex_
   std::atomic<bool> watched_{false};
 };
 

@@ -48,11 +48,11 @@ struct Action {
   std::optional<Milliseconds> heartbeat_timeout;
   RetryPolicy retry;
   std::vector<SecretRef> secrets;
-  std::string queue;         // whose slots it takes; empty: the tool's own
+  std::string queue;          // whose slots it takes; empty: the tool's own
   std::int32_t priority = 0;  // larger first
-  Template concurrency_key;  // steps with the same text do not run at the same time
-  Template idempotency_key;  // handed to the callee instead of the engine's own
-  bool cancellable = true;   // may be interrupted when the run is cancelled or fails
+  Template concurrency_key;   // steps with the same text do not run at the same time
+  Template idempotency_key;   // handed to the callee instead of the engine's own
+  bool cancellable = true;    // may be interrupted when the run is cancelled or fails
 };
 
 struct Foreach {
@@ -65,9 +65,9 @@ struct Foreach {
 struct WaitFor {
   enum class Kind : std::uint8_t { kDuration, kUntil, kHook, kApproval };
   Kind kind = Kind::kDuration;
-  Template when;   // kDuration: "5m" or milliseconds; kUntil: a time
-  Template token;  // kHook, kApproval; empty: made by the engine
-  Template prompt;  // kApproval: what the approver is asked
+  Template when;                        // kDuration: "5m" or milliseconds; kUntil: a time
+  Template token;                       // kHook, kApproval; empty: made by the engine
+  Template prompt;                      // kApproval: what the approver is asked
   std::optional<Milliseconds> timeout;  // kHook, kApproval
 };
 
@@ -92,8 +92,8 @@ struct PlanStep {
   std::optional<ChildPlan> child;
   Template outputs;  // of `result`; empty: the result as it is
   OnFailure on_failure = OnFailure::kFail;
-  StepIndex fallback = kNoStep;      // kFallback
-  StepIndex fallback_of = kNoStep;   // runs only when that step fails
+  StepIndex fallback = kNoStep;     // kFallback
+  StepIndex fallback_of = kNoStep;  // runs only when that step fails
   std::optional<Action> compensate;
   std::vector<std::string> artifacts;  // files of a shell or python step to keep, by pattern
 };
@@ -103,9 +103,9 @@ struct PlanInput {
   std::string type;  // string, integer, number, boolean, array, object; empty: any
   std::string description;
   bool required = false;
-  Value default_value;    // undefined: none
-  ValueList allowed;      // enum; empty: any
-  std::string schema;     // the input's whole declaration as JSON
+  Value default_value;  // undefined: none
+  ValueList allowed;    // enum; empty: any
+  std::string schema;   // the input's whole declaration as JSON
 };
 
 // A plan as the engine runs it: checked, compiled, immutable.

@@ -113,7 +113,7 @@ struct RunQuery {
   Timestamp created_until{};  // exclusive; unset: open
   Timestamp updated_from{};   // likewise
   Timestamp updated_until{};
-  std::string cursor{};       // empty: from the newest
+  std::string cursor{};  // empty: from the newest
   std::size_t limit = 50;
 };
 
