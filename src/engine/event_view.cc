@@ -31,7 +31,15 @@ Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id) {
   return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
 }
 
-Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, std::string_view tenant_id,
+bool RunsOf::Has(const RunScope& scope) const {
+  const auto fits = [](const std::string& want, const std::string& have) {
+    return want.empty() || want == have;
+  };
+  return fits(tenant_id, scope.tenant_id) && fits(project_id, scope.project_id) &&
+         fits(environment_id, scope.environment_id) && fits(plan_id, scope.plan_id);
+}
+
+Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf& runs,
                                               Dialect dialect, std::size_t limit, Position& after) {
   auto entries = reader.ReadOutbox(after, limit);
   if (!entries) return std::move(entries).error();
@@ -41,7 +49,7 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, std::string_v
     auto run = reader.FindRun(entry.run_id);
     if (!run) return std::move(run).error();
     if (!*run) continue;  // removed since
-    if (!tenant_id.empty() && (*run)->state.scope.tenant_id != tenant_id) continue;
+    if (!runs.Has((*run)->state.scope)) continue;
     EventQuery query;
     query.after = EventSeq(entry.first_seq.value() - 1);
     query.until = entry.last_seq;

@@ -64,7 +64,7 @@ void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream) 
     followers_.emplace(id, follower);
     const FollowRequest& wish = follower->request;
     if (wish.run_id.empty()) {
-      by_tenant_[wish.tenant_id].insert(id);
+      by_tenant_[wish.runs.tenant_id].insert(id);
     } else {
       by_run_[wish.run_id].insert(id);
     }
@@ -109,7 +109,7 @@ void Followers::Remove(Id id) {
   if (found == followers_.end()) return;
   const FollowRequest& wish = found->second->request;
   auto& index = wish.run_id.empty() ? by_tenant_ : by_run_;
-  const auto place = index.find(wish.run_id.empty() ? wish.tenant_id : wish.run_id);
+  const auto place = index.find(wish.run_id.empty() ? wish.runs.tenant_id : wish.run_id);
   if (place != index.end()) {
     place->second.erase(id);
     if (place->second.empty()) index.erase(place);
@@ -185,7 +185,7 @@ Followers::Next Followers::ServeRun(Follower& follower) {
   FollowRequest& request = follower.request;
   const auto reader = log_.store().Read();
   const auto run = RequireRun(*reader, RunId(request.run_id));
-  if (!run || run->state.scope.tenant_id != request.tenant_id) return Next::kOver;
+  if (!run || run->state.scope.tenant_id != request.runs.tenant_id) return Next::kOver;
   EventQuery query;
   query.after = EventSeq(request.after);
   query.limit = kEventsAtOnce;
@@ -207,8 +207,7 @@ Followers::Next Followers::ServeTenant(Follower& follower) {
   FollowRequest& request = follower.request;
   Position position(request.after);
   const auto reader = log_.store().Read();
-  auto events =
-      ReadAlongOutbox(*reader, request.tenant_id, request.dialect, kEventsAtOnce, position);
+  auto events = ReadAlongOutbox(*reader, request.runs, request.dialect, kEventsAtOnce, position);
   if (!events) return Next::kOver;
   const bool moved = position.value() != request.after;
   request.after = position.value();

@@ -14,14 +14,15 @@
 #include <vector>
 
 #include "engine/embedded_log.h"
+#include "engine/event_view.h"
 #include "net/http_server.h"
 
 namespace everstep {
 
 // What somebody wants to see as it happens.
 struct FollowRequest {
-  std::string tenant_id;
-  std::string run_id;       // empty: all runs of the tenant
+  RunsOf runs;              // of one tenant
+  std::string run_id;       // empty: all of these
   std::uint64_t after = 0;  // runSeq; of all runs the position in the order of commits
   Dialect dialect = Dialect::kNative;
   std::string event_type;  // native name; empty: all

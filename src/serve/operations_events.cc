@@ -121,7 +121,7 @@ void ListRunEvents(Api& api, CallPtr call) {
   if (WantsStream(*call)) {
     return Follow(
         api, *call,
-        {call->tenant(), request.run_id, request.after, request.dialect, request.event_type});
+        {{call->tenant()}, request.run_id, request.after, request.dialect, request.event_type});
   }
   const auto page = api.log().Read(request);
   if (!page) return call->Fail(page.error());
@@ -134,6 +134,10 @@ void ListEvents(Api& api, CallPtr call) {
   auto after = query.Integer("after", 0, INT64_MAX);
   const auto since = query.Time("since");
   const std::string type = query.Text("type").value_or("");
+  RunsOf runs{call->tenant()};
+  runs.project_id = query.Text("projectId").value_or("");
+  runs.environment_id = query.Text("environmentId").value_or("");
+  runs.plan_id = query.Text("planId").value_or("");
   const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
   if (after && since) query.Refuse("since", "give either since or after");
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
@@ -147,10 +151,10 @@ void ListEvents(Api& api, CallPtr call) {
   if (WantsStream(*call)) {
     // Without a place to begin a follower sees what happens from now on.
     if (!after && !since) position = api.engine().store().LastPosition();
-    return Follow(api, *call, {call->tenant(), {}, position.value(), dialect, type});
+    return Follow(api, *call, {std::move(runs), {}, position.value(), dialect, type});
   }
   const Position from = position;
-  auto events = ReadAlongOutbox(*reader, call->tenant(), dialect, limit, position);
+  auto events = ReadAlongOutbox(*reader, runs, dialect, limit, position);
   if (!events) return call->Fail(events.error());
   if (!type.empty())
     std::erase_if(*events, [&](const LogEvent& event) { return event.type != type; });

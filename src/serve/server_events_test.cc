@@ -221,6 +221,25 @@ TEST_F(ServerEventsTest, ManyEventsInOneCommitAreEachSeenOnceAlsoAfterABreak) {
   EXPECT_NE(ReadUntil(again, R"("stepId":"s599")").find(R"("stepId":"s0")"), std::string::npos);
 }
 
+TEST_F(ServerEventsTest, EventsOfAllRunsAreChosenByPlanAndScope) {
+  Append("[" + Event("RunStarted", "a") + "]", "?planId=load&projectId=shop&environmentId=live");
+  Append("[" + Event("RunStarted", "b") + "]", "?planId=load&projectId=shop&environmentId=test");
+  Append("[" + Event("RunStarted", "c") + "]", "?planId=sort&projectId=desk&environmentId=live");
+  const auto runs = [&](const std::string& query) {
+    std::string found;
+    const Value events = Get("/v1/events?after=0&" + query).Json().Get("events");
+    for (const Value& event : events.list()) found += ToText(event.Get("event").Get("runId"));
+    return found;
+  };
+  EXPECT_EQ(runs("planId=load"), "ab");
+  EXPECT_EQ(runs("environmentId=live"), "ac");
+  EXPECT_EQ(runs("projectId=shop&environmentId=test"), "b");
+  EXPECT_EQ(runs("planId=none"), "");
+  SocketClient stream = Follow("/v1/events?after=0&planId=sort");
+  const std::string seen = ReadUntil(stream, R"("runId":"c")");
+  EXPECT_EQ(seen.find(R"("runId":"a")"), std::string::npos) << seen;
+}
+
 TEST_F(ServerEventsTest, AHookIsShownAndTakesAPayloadOnce) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   const ServerReply hook = Get("/v1/hooks/knock");

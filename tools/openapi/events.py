@@ -70,7 +70,10 @@ OPERATIONS = [
                  since="2026-02-11T10:30:00Z", type="RunCompleted", dialect="cloudevents"),
          Example("stream", "follow all runs", 200, FRAME, media=STREAM, after=0)],
         query=[DIALECT, query("after", "the place already seen", whole(minimum=0)),
-               query("since", "persisted at or after; instead of `after`", time()), TYPE, LIMIT,
+               query("since", "persisted at or after; instead of `after`", time()), TYPE,
+               query("planId", "only of runs of this plan", text(maxLength=1024)),
+               query("projectId", "likewise", text(maxLength=1024)),
+               query("environmentId", "likewise", text(maxLength=1024)), LIMIT,
                "LastEventId"],
         answers={"200": ("A page, or a stream.", {JSON: ref("EventPage"), STREAM: text()}, ())}),
     Operation(
