@@ -140,7 +140,8 @@ void CheckTool(const Place& kind, const PlanReading& reading) {
   if (OffersTool(reading.audience, name)) return;
   std::string message;
   if (IsBuiltInTool(name)) {
-    message = "the tool '" + name + "' is not enabled here";
+    message = "the tool '" + name +
+              "' is not enabled here; the operator of a server names it in tools.enable";
   } else {
     const std::vector<std::string_view> known(kinds.begin(), kinds.end());
     message = "there is no tool '" + name + "'" + DidYouMean(name, known);

@@ -235,7 +235,9 @@ TEST(PlanReaderTest, ToolsAreCheckedWhereTheyAreKnown) {
   const auto read = ReadPlan(plan, {{"echo"}, {}});
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kCapabilityNotSupported);
-  EXPECT_EQ(read.error().faults.at(0).message, "the tool 'shell' is not enabled here");
+  EXPECT_EQ(
+      read.error().faults.at(0).message,
+      "the tool 'shell' is not enabled here; the operator of a server names it in tools.enable");
   EXPECT_EQ(read.error().faults.at(1).message, "there is no tool 'ecko'; did you mean 'echo'?");
 }
 
@@ -247,7 +249,9 @@ TEST(PlanReaderTest, WhereWorkersServeOtherKindsAreFineAndToolsThatAreOffAreNot)
   const auto read = ReadPlan(PlanOf("- {stepId: a, kind: shell}\n"), workers);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kCapabilityNotSupported);
-  EXPECT_EQ(read.error().faults.at(0).message, "the tool 'shell' is not enabled here");
+  EXPECT_EQ(
+      read.error().faults.at(0).message,
+      "the tool 'shell' is not enabled here; the operator of a server names it in tools.enable");
 }
 
 TEST(PlanReaderTest, AnInvalidPlanIsSaidBeforeWhatIsOnlyMissing) {

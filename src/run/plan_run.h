@@ -207,6 +207,7 @@ class PlanRun {
   void EmitWait(Turn& turn, std::string wait_id, Timestamp due_at);
   void EmitTimeout(Turn& turn, const UnitKey& key, std::optional<Milliseconds> timeout);
   void Dispatch(Turn& turn, const UnitKey& key);
+  std::uint32_t DeliveriesThatCount(const UnitKey& key) const;
   void Redeliver(Turn& turn, const UnitKey& key);
   void FailAtStart(Turn& turn, const UnitKey& key, const Error& error);
   Result<Value> RenderInputs(const UnitKey& key, const std::string& secret_prefix) const;
@@ -267,9 +268,14 @@ class PlanRun {
 
   // Of this process, not of the log.
   std::map<UnitKey, Delivery> under_way_;  // dispatched, not reported
-  std::set<UnitKey> asked_;                // ready, and waiting for a slot
-  std::set<UnitKey> slots_;                // held
-  std::set<UnitKey> missing_;              // ready, and no tool of this process can do it
+  struct Losses {
+    std::uint32_t logical_attempt = 0;
+    std::uint32_t count = 0;
+  };
+  std::map<UnitKey, Losses> losses_;  // deliveries that workers have not reported
+  std::set<UnitKey> asked_;           // ready, and waiting for a slot
+  std::set<UnitKey> slots_;           // held
+  std::set<UnitKey> missing_;         // ready, and no tool of this process can do it
   std::set<Deadline> deadlines_;
   std::set<std::string> children_told_;  // whose start was asked for
   std::size_t undo_next_ = SIZE_MAX;     // in progress_.succeeded; what is behind it is undone

@@ -243,6 +243,9 @@ void PlanRun::DeliverAgain(Turn& turn, const UnitKey& key) {
   if (paused || !turn.may_start) return LeaveProcess(turn, key);
   ClearDeadlines(key);
   under_way_.erase(key);
+  Losses& losses = losses_[key];
+  const std::uint32_t attempt = progress_.Find(key)->logical_attempt;
+  losses = {attempt, losses.logical_attempt == attempt ? losses.count + 1 : 1};
   Redeliver(turn, key);
 }
 

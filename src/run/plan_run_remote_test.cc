@@ -117,6 +117,26 @@ TEST_F(PlanRunRemoteTest, ATaskThatIsLostTooOftenFails) {
   EXPECT_EQ(View(run).error_code, "DELIVERIES_EXHAUSTED");
 }
 
+TEST_F(PlanRunRemoteTest, ATaskThatNoWorkerTookOutlivesAnyNumberOfRestarts) {
+  options_.engine_attempts_max = 3;
+  StartAfresh();
+  tools_->queued.insert("http");
+  const std::string run = StartWith("timeout: 5s");
+  const auto restart = [this] {
+    auto tools = std::make_unique<ScriptedTools>();
+    tools->queued.insert("http");
+    engine_.reset();
+    Open(std::move(tools));
+  };
+  for (int i = 0; i < 7; ++i) restart();
+  EXPECT_EQ(Opened("a").id.engine_attempt, 8U);
+  Lose(Opened("a").id);
+  Lose(Opened("a").id);
+  EXPECT_EQ(StatusOf(run), "RUNNING") << "it was lost twice";
+  EXPECT_EQ(ReportAnswered(Opened("a").id), "OK");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
 TEST_F(PlanRunRemoteTest, ATaskThatIsLostWhileItsRunIsPausedWaitsForResumption) {
   const std::string run = StartWith("timeout: 5s");
   Signal(run, "PAUSE");

@@ -204,13 +204,25 @@ void PlanRun::Dispatch(Turn& turn, const UnitKey& key) {
   turn.effects.dispatch.push_back(std::move(task));
 }
 
+// A step that brings its process down each time must not do so for ever. A task for a worker cannot
+// bring this one down, and may have waited for a worker all the time: what counts is how often it
+// was lost.
+std::uint32_t PlanRun::DeliveriesThatCount(const UnitKey& key) const {
+  const Unit& unit = *progress_.Find(key);
+  if (!tools_.WaitsForWorker(ActionOf(key).kind)) return unit.engine_attempt;
+  const auto losses = losses_.find(key);
+  const bool of_attempt =
+      losses != losses_.end() && losses->second.logical_attempt == unit.logical_attempt;
+  return of_attempt ? losses->second.count : 0;
+}
+
 void PlanRun::Redeliver(Turn& turn, const UnitKey& key) {
   const Unit& unit = *progress_.Find(key);
   if (!slots_.contains(key)) {
     const auto concurrency_key = ConcurrencyKeyOf(key);  // it was well when the attempt began
     if (!GetSlot(turn, key, concurrency_key ? *concurrency_key : std::string())) return;
   }
-  if (unit.engine_attempt >= options_.engine_attempts_max) {
+  if (DeliveriesThatCount(key) >= options_.engine_attempts_max) {
     FailUnit(turn, key,
              TaskOutcome::Failure(
                  "DELIVERIES_EXHAUSTED",
