@@ -109,9 +109,10 @@ void CheckArtifacts(Api& api, const ApiCall& call, ReportBody& report) {
   if (theirs) return;
   report.artifacts.clear();
   report.result.clear();
-  report.error.emplace();
-  report.error->code = "BAD_OUTPUT";
-  report.error->message = theirs.error().message;
+  ReportBody::Failure failure;
+  failure.code = "BAD_OUTPUT";
+  failure.message = theirs.error().message;
+  report.error = std::move(failure);
 }
 
 void Poll(Api& api, CallPtr call, PollBody body) {

@@ -125,7 +125,7 @@ struct RunPage {
 // A small document that belongs to no run, of a tenant (or of none: an empty one): its kind and its
 // name find it.
 // Stored: never reuse.
-enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kArtifact = 2, kAnswer = 3, kQueue = 4 };
+enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kArtifact = 2, kAnswer = 8, kQueue = 9 };
 struct DocumentKey {
   DocumentKind kind{};
   std::string tenant_id;
