@@ -135,8 +135,8 @@ class Api final : public HttpHandler, private CallObserver {
   std::vector<const struct OperationEntry*> operations_;  // in the order of the routes
   AlertList alerts_;
   RequestCounts counts_;
+  Idempotency idempotency_;  // before its store, which calls it while it ends
   DurableAnswers answers_;
-  Idempotency idempotency_;
   WebhookIds webhook_ids_;
   PlanRegistry plans_;
   QueueLimits queue_limits_;
