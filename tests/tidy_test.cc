@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "everstep/error.h"
 #include "net/problem.h"
 #include "serve/problem.h"

@@ -130,7 +130,7 @@ void LocalEngine::WatchClock() {
     const auto woken = [this] { return stop_ || look_again_; };
     const auto left = next == Timestamp{} ? std::chrono::microseconds(std::chrono::hours(1))
                                           : next - clock_.Now();
-    if (left > left.zero()) {
+    if (left > std::chrono::microseconds::zero()) {
       clock_wake_.wait_for(lock, std::min(left, std::chrono::microseconds(std::chrono::hours(1))),
                            woken);
     }
@@ -400,7 +400,7 @@ bool LocalEngine::Drain(std::chrono::milliseconds wait) {
   };
   // A report wakes nobody here; it is looked for at short intervals.
   for (auto left = wait; busy(); left -= kHoldBack) {
-    if (left <= left.zero()) return false;
+    if (left <= std::chrono::milliseconds::zero()) return false;
     ended_.wait_for(lock, kHoldBack);
   }
   return true;

@@ -88,7 +88,8 @@ void RemoteWork::State::Seen(RemoteWorker& worker) {
 }
 
 void RemoteWork::State::Forget(const std::shared_ptr<RemoteWorker>& worker, Outcalls& out) {
-  const std::shared_ptr<RemoteWorker> kept = worker;  // the table's own goes
+  // The table's own goes. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::shared_ptr<RemoteWorker> kept = worker;
   kept->removed = true;
   queues.Update(*kept);
   while (!kept->held.empty()) Lose(*kept->held.front(), out);
