@@ -23,6 +23,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto age = ParseTombstoneAgeKey(key)) {
     FUZZ_REQUIRE(keys.TombstoneAge(age->removed_at, age->run_id) == key);
   }
+  if (const auto sink = ParseSinkMarkKey(key)) FUZZ_REQUIRE(keys.SinkMark(*sink) == key);
+  if (const auto letter = ParseDeadLetterKey(key)) {
+    const SinkKey sink{std::string(letter->tenant_id), std::string(letter->sink)};
+    FUZZ_REQUIRE(keys.DeadLetter(sink, RunId(std::string(letter->run_id)), letter->seq) == key);
+  }
   if (const auto listed = ParseListedKey(key)) {
     std::string place;
     AppendListPlace(place, listed->created_at, listed->run);

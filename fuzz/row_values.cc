@@ -30,6 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     RequireStableForm(row, DecodeTombstone, EncodeTombstone);
     RequireStableForm(row, DecodeOutboxRow, EncodeOutboxRow);
     RequireStableForm(row, DecodeHolder, EncodeHookHolder);
+    RequireStableForm(row, DecodeSinkMark, EncodeSinkMark);
+    RequireStableForm(row, DecodeDeadLetter, EncodeDeadLetter);
     if (const auto parts = SplitRunRow(row)) {
       const auto state = DecodeRunState(parts->state);
       if (!state) continue;

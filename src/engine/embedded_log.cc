@@ -7,6 +7,7 @@
 #include "engine/event_subscription.h"
 #include "engine/event_view.h"
 #include "engine/run_snapshot.h"
+#include "engine/sink_claims.h"
 #include "engine/verify.h"
 #include "event/catalogue.h"
 #include "event/identifier.h"
@@ -332,6 +333,8 @@ Result<std::uint64_t> EmbeddedLog::ApplyRetention(const RetentionPolicy& policy)
   }
   const Timestamp now = clock_.Now();
   const Timestamp cutoff = now - policy.older_than;
+  const auto claims = SinkClaims::Read(*store_->Read());
+  if (!claims) return claims.error();
   std::uint64_t removed = 0;
   for (const RunStatus status : statuses) {
     RunQuery query;
@@ -340,12 +343,17 @@ Result<std::uint64_t> EmbeddedLog::ApplyRetention(const RetentionPolicy& policy)
     query.created_until = cutoff;
     query.limit = kRunsPerPurge;
     do {
-      const auto page = store_->Read()->ListRuns(query);
+      auto reader = store_->Read();
+      const auto page = reader->ListRuns(query);
       if (!page) return page.error();
       std::vector<RunId> old;
       for (const StoredRun& run : page->runs) {
-        if (run.state.updated_at < cutoff) old.push_back(run.run_id);
+        if (run.state.updated_at >= cutoff) continue;
+        const auto claimed = claims->Holds(*reader, run);
+        if (!claimed) return claimed.error();
+        if (!*claimed) old.push_back(run.run_id);
       }
+      reader.reset();
       const auto purged = authority_.Purge(old, now - policy.tombstones_for);
       if (!purged) return purged.error();
       removed += *purged;

@@ -236,6 +236,29 @@ TEST_F(EmbeddedLogTest, RetentionRemovesWholeRunsThatEndedLongAgo) {
   EXPECT_TRUE(log_.Verify({})->findings.empty());
 }
 
+TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHad) {
+  SmallRun("old");
+  clock_.Advance(std::chrono::seconds(1));
+  SmallRun("later");
+  clock_.Advance(std::chrono::hours(24 * 40));
+  RetentionPolicy policy;
+  policy.older_than = std::chrono::hours(24 * 30);
+  const SinkKey sink{"default", "hook"};
+  const auto outbox = log_.store().Read()->ReadOutbox(Position(), 100);
+  const auto later = std::ranges::find(*outbox, RunId("later"), &OutboxEntry::run_id);
+  SinkMove move{.mark = {sink, Position(later->position.value() - 1)}, .died = {}, .gone = {}};
+  move.died.push_back({RunId("old"), EventSeq(1), EventType::kRunStarted, {}, {}, 1, "no"});
+  ASSERT_TRUE(log_.store().MoveSink(move));
+  EXPECT_EQ(*log_.ApplyRetention(policy), 0U) << "one is a dead letter, one not delivered";
+  move.gone = {{RunId("old"), EventSeq(1)}};
+  move.died.clear();
+  ASSERT_TRUE(log_.store().MoveSink(move));
+  EXPECT_EQ(*log_.ApplyRetention(policy), 1U);
+  move.mark.open = false;
+  ASSERT_TRUE(log_.store().MoveSink(move));
+  EXPECT_EQ(*log_.ApplyRetention(policy), 1U) << "nothing waits for a closed sink";
+}
+
 TEST_F(EmbeddedLogTest, AHookIsFoundByItsToken) {
   Must(Contract("r", "RunStarted"));
   Must(R"({"runId":"r","eventType":"hook_created",)"

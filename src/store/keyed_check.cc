@@ -50,6 +50,8 @@ class StoreCheck {
   Status CheckMeta();
   Status CheckMetaRow(std::string_view key, std::string_view value);
   void CheckCounts(std::string_view tenant_id, std::string_view value);
+  void CheckDeadLetter(std::string_view key, std::string_view value);
+  void CheckSinkMark(std::string_view key, std::string_view value);
   Status CheckStrays();
 
   void Report(std::string what) { report_({{}, std::move(what)}); }
@@ -69,6 +71,7 @@ class StoreCheck {
   std::unordered_map<RunNo, KnownRun> runs_;
   bool all_readable_ = true;
   std::map<std::string, StoreCounts, std::less<>> counted_;
+  std::map<SinkKey, std::uint64_t> dead_letters_;  // found, of sinks whose mark is not seen yet
   Position outbox_end_;
   Timestamp last_persisted_at_{};
 };
@@ -146,6 +149,9 @@ Status StoreCheck::CheckIndexRow(const Cursor& row) {
       return CheckTimer(row.key());
     case RowKind::kTombstoneAge:
       return CheckTombstoneAge(row.key());
+    case RowKind::kDeadLetter:
+      CheckDeadLetter(row.key(), row.value());
+      return Ok();
     default:
       Report("table index: a row of an unknown kind");
       return Ok();
@@ -281,6 +287,9 @@ Status StoreCheck::CheckMeta() {
     if (!checked) return checked;
   }
   if (!row->status()) return Survive(row->status().error());
+  for (const auto& [sink, letters] : dead_letters_) {
+    Report("there are dead letters of sink " + sink.name + ", which is not there");
+  }
   if (!all_readable_) return Ok();
   for (const auto& [tenant_id, counts] : counted_) Report("tenant " + tenant_id + " has no counts");
   return Ok();
@@ -303,6 +312,9 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       return Ok();
     }
     case RowKind::kDocument:
+      return Ok();
+    case RowKind::kSinkMark:
+      CheckSinkMark(key, value);
       return Ok();
     case RowKind::kQuarantine: {
       const auto run = ParseRunPrefix(rest);
@@ -337,6 +349,28 @@ void StoreCheck::CheckCounts(std::string_view tenant_id, std::string_view value)
   if (!stored || stored->events != counted.events ||
       !std::ranges::equal(stored->runs_by_status, counted.runs_by_status)) {
     Report("the counts of tenant " + std::string(tenant_id) + " do not agree with its runs");
+  }
+}
+
+void StoreCheck::CheckDeadLetter(std::string_view key, std::string_view value) {
+  const auto letter = ParseDeadLetterKey(key);
+  if (!letter || !DecodeDeadLetter(value)) {
+    Report("a dead letter cannot be read");
+    return;
+  }
+  ++dead_letters_[{std::string(letter->tenant_id), std::string(letter->sink)}];
+}
+
+void StoreCheck::CheckSinkMark(std::string_view key, std::string_view value) {
+  const auto sink = ParseSinkMarkKey(key);
+  const auto mark = DecodeSinkMark(value);
+  if (!sink || !mark) {
+    Report("a sink's mark cannot be read");
+    return;
+  }
+  const auto found = dead_letters_.extract(*sink);
+  if (mark->dead_letters != (found.empty() ? 0 : found.mapped())) {
+    Report("the count of dead letters of sink " + sink->name + " is wrong");
   }
 }
 

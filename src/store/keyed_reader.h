@@ -39,6 +39,9 @@ class KeyedReader final : public StateReader {
   // Leaves out what belongs to removed runs.
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override;
   Result<Position> PositionBefore(Timestamp time) override;
+  Result<std::optional<SinkMark>> FindSink(const SinkKey& key) override;
+  Result<std::vector<SinkMark>> ListSinks() override;
+  Result<std::vector<DeadLetter>> ListDeadLetters(const DeadLetterQuery& query) override;
   StoreCounts Counts(std::string_view tenant_id) override;
 
   // ---- for the store itself

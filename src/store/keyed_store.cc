@@ -12,6 +12,7 @@
 #include "store/keyed_check.h"
 #include "store/keyed_reader.h"
 #include "store/run_removal.h"
+#include "store/sink_rows.h"
 #include "store/tenant_counts.h"
 
 namespace everstep {
@@ -35,6 +36,8 @@ class KeyedStore final : public StateStore {
   Status Quarantine(const RunId& run_id, std::string_view reason) override;
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override;
   Status PutDocuments(std::span<const TenantDocument> documents) override;
+  Status MoveSink(const SinkMove& move) override;
+  Status RemoveSink(const SinkKey& key) override;
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override;
 
   RunNo LastRunNo() override { return heads().last_run; }
@@ -252,6 +255,30 @@ Status KeyedStore::PutDocuments(std::span<const TenantDocument> documents) {
     } else {
       batch->Delete(Table::kMeta, keys.Document(document.key));
     }
+  }
+  return Write(*batch, heads());
+}
+
+Status KeyedStore::MoveSink(const SinkMove& move) {
+  const Status may = MayWrite();
+  if (!may) return may;
+  const auto batch = tables_->NewBatch();
+  {
+    const auto reader = NewReader();
+    const Status planned = PutSinkMove(*reader, move, *batch);
+    if (!planned) return planned;
+  }
+  return Write(*batch, heads());
+}
+
+Status KeyedStore::RemoveSink(const SinkKey& key) {
+  const Status may = MayWrite();
+  if (!may) return may;
+  const auto batch = tables_->NewBatch();
+  {
+    const auto reader = NewReader();
+    const Status planned = PutSinkRemoval(*reader, key, *batch);
+    if (!planned) return planned;
   }
   return Write(*batch, heads());
 }

@@ -72,6 +72,11 @@ std::string_view RowKeys::Document(const DocumentKey& key) {
   return bytes_.append(key.name);
 }
 
+std::string_view RowKeys::SinkMark(const SinkKey& key) {
+  AppendPart(Begin(RowKind::kSinkMark), key.tenant_id);
+  return bytes_.append(key.name);
+}
+
 std::string_view RowKeys::RunById(const RunId& run_id) {
   return Begin(RowKind::kRunById).append(run_id.value());
 }
@@ -163,6 +168,24 @@ std::string_view RowKeys::TombstoneAge(Timestamp removed_at, std::string_view ru
   return bytes_.append(run_id);
 }
 
+std::string_view RowKeys::DeadLetters(const SinkKey& sink) {
+  AppendPart(Begin(RowKind::kDeadLetter), sink.tenant_id);
+  AppendPart(bytes_, sink.name);
+  return bytes_;
+}
+
+std::string_view RowKeys::DeadLetters(const SinkKey& sink, const RunId& run_id) {
+  DeadLetters(sink);
+  AppendPart(bytes_, run_id.value());
+  return bytes_;
+}
+
+std::string_view RowKeys::DeadLetter(const SinkKey& sink, const RunId& run_id, EventSeq seq) {
+  DeadLetters(sink, run_id);
+  AppendU64(bytes_, seq.value());
+  return bytes_;
+}
+
 std::optional<EventRowKey> ParseEventKey(std::string_view key) {
   ByteReader reader(key);
   const EventRowKey parsed{RunNo(reader.U64()), EventSeq(reader.U64())};
@@ -219,6 +242,28 @@ std::optional<TombstoneAgeRowKey> ParseTombstoneAgeKey(std::string_view key) {
   parsed.removed_at = FromAscending(reader.U64());
   parsed.run_id = TakeRest(reader);
   if (!kind || !reader.ok()) return std::nullopt;
+  return parsed;
+}
+
+std::optional<SinkKey> ParseSinkMarkKey(std::string_view key) {
+  ByteReader reader(key);
+  const bool kind = reader.U8() == static_cast<std::uint8_t>(RowKind::kSinkMark);
+  SinkKey parsed;
+  parsed.tenant_id = TakePart(reader);
+  parsed.name = TakeRest(reader);
+  if (!kind || !reader.ok()) return std::nullopt;
+  return parsed;
+}
+
+std::optional<DeadLetterRowKey> ParseDeadLetterKey(std::string_view key) {
+  ByteReader reader(key);
+  const bool kind = reader.U8() == static_cast<std::uint8_t>(RowKind::kDeadLetter);
+  DeadLetterRowKey parsed;
+  parsed.tenant_id = TakePart(reader);
+  parsed.sink = TakePart(reader);
+  parsed.run_id = TakePart(reader);
+  parsed.seq = EventSeq(reader.U64());
+  if (!kind || !reader.ok() || !reader.AtEnd()) return std::nullopt;
   return parsed;
 }
 

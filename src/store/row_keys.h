@@ -21,6 +21,7 @@ enum class RowKind : char {
   kQuarantine = 'Q',
   kPlan = 'P',
   kDocument = 'D',
+  kSinkMark = 'S',
   // kRuns
   kRunById = 'I',
   kRunByNo = 'R',
@@ -33,6 +34,7 @@ enum class RowKind : char {
   kToken = 'H',
   kTimer = 'T',
   kTombstoneAge = 'X',
+  kDeadLetter = 'F',
 };
 
 inline constexpr std::array kListIndexes = {RowKind::kByTenant, RowKind::kByProject,
@@ -52,6 +54,7 @@ class RowKeys {
   std::string_view Quarantine(RunNo run);
   std::string_view Plan(const Sha256Digest& sha256);
   std::string_view Document(const DocumentKey& key);
+  std::string_view SinkMark(const SinkKey& key);
 
   // kRuns
   std::string_view RunById(const RunId& run_id);
@@ -75,6 +78,9 @@ class RowKeys {
   std::string_view Token(std::string_view tenant_id, std::string_view token);
   std::string_view Timer(Timestamp due_at, RunNo run, std::string_view wait_id);
   std::string_view TombstoneAge(Timestamp removed_at, std::string_view run_id);
+  std::string_view DeadLetters(const SinkKey& sink);  // begin of all rows of the sink
+  std::string_view DeadLetters(const SinkKey& sink, const RunId& run_id);
+  std::string_view DeadLetter(const SinkKey& sink, const RunId& run_id, EventSeq seq);
 
  private:
   std::string& Begin(RowKind kind);
@@ -96,6 +102,12 @@ struct TombstoneAgeRowKey {
   Timestamp removed_at{};
   std::string_view run_id;
 };
+struct DeadLetterRowKey {
+  std::string_view tenant_id;
+  std::string_view sink;
+  std::string_view run_id;
+  EventSeq seq;
+};
 struct ListedRowKey {
   std::string_view tenant_id;
   RunStatus status{};  // of rows in kByStatus
@@ -109,6 +121,8 @@ std::optional<RunNo> ParseRunByNo(std::string_view key);
 std::optional<Position> ParseOutboxKey(std::string_view key);
 std::optional<TimerRowKey> ParseTimerKey(std::string_view key);
 std::optional<TombstoneAgeRowKey> ParseTombstoneAgeKey(std::string_view key);
+std::optional<SinkKey> ParseSinkMarkKey(std::string_view key);
+std::optional<DeadLetterRowKey> ParseDeadLetterKey(std::string_view key);
 std::optional<ListedRowKey> ParseListedKey(std::string_view key);
 
 // A place in a list of runs: the bytes that end a row of every list index, newest first.

@@ -112,6 +112,46 @@ std::optional<HookHolder> DecodeHolder(std::string_view bytes) {
   return Whole(reader, std::move(holder));
 }
 
+void EncodeSinkMark(const SinkMark& mark, std::string& out) {
+  ByteWriter writer(out);
+  writer.Varint(mark.position.value());
+  writer.Varint(mark.dead_letters);
+  writer.U8(mark.open ? 1 : 0);
+}
+
+std::optional<SinkMark> DecodeSinkMark(std::string_view bytes) {
+  ByteReader reader(bytes);
+  SinkMark mark;
+  mark.position = Position(reader.Varint());
+  mark.dead_letters = reader.Varint();
+  const std::uint8_t open = reader.U8();
+  mark.open = open == 1;
+  if (open > 1) return std::nullopt;
+  return Whole(reader, std::move(mark));
+}
+
+void EncodeDeadLetter(const DeadLetter& letter, std::string& out) {
+  ByteWriter writer(out);
+  writer.U8(static_cast<std::uint8_t>(letter.type));
+  writer.Varint(letter.attempts);
+  writer.SignedVarint(Micros(letter.persisted_at));
+  writer.SignedVarint(Micros(letter.died_at));
+  writer.String(letter.reason);
+}
+
+std::optional<DeadLetter> DecodeDeadLetter(std::string_view bytes) {
+  ByteReader reader(bytes);
+  DeadLetter letter;
+  letter.type = static_cast<EventType>(reader.U8());
+  const std::uint64_t attempts = reader.Varint();
+  letter.attempts = static_cast<std::uint32_t>(attempts);
+  letter.persisted_at = FromMicros(reader.SignedVarint());
+  letter.died_at = FromMicros(reader.SignedVarint());
+  letter.reason = reader.String();
+  if (attempts > UINT32_MAX) return std::nullopt;
+  return Whole(reader, std::move(letter));
+}
+
 void EncodeRunRow(const RunId& run_id, const RunState& state, std::string& out) {
   ByteWriter(out).String(run_id.value());
   EncodeRunState(state, out);

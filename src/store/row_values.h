@@ -46,6 +46,12 @@ void EncodeOutboxChange(const OutboxChange& change, std::string& out);  // one o
 std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes);
 void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out);
 std::optional<HookHolder> DecodeHolder(std::string_view bytes);
+// Without its key.
+void EncodeSinkMark(const SinkMark& mark, std::string& out);
+std::optional<SinkMark> DecodeSinkMark(std::string_view bytes);
+// Without run and seq, which are in its key.
+void EncodeDeadLetter(const DeadLetter& letter, std::string& out);
+std::optional<DeadLetter> DecodeDeadLetter(std::string_view bytes);
 // The run row: id, then the state's own record.
 void EncodeRunRow(const RunId& run_id, const RunState& state, std::string& out);
 struct RunRowParts {

@@ -69,6 +69,52 @@ struct OutboxEntry {
   bool operator==(const OutboxEntry&) const = default;
 };
 
+// Where events go to: a name within a tenant. An empty tenant is the server's own.
+struct SinkKey {
+  std::string tenant_id;
+  std::string name;  // 1 to 128 bytes
+
+  auto operator<=>(const SinkKey&) const = default;
+};
+
+// How far a sink has come.
+struct SinkMark {
+  SinkKey key;
+  Position position;  // what lies up to here is delivered, a dead letter, or not for it
+  bool open = true;   // retention keeps what an open sink has not had
+  std::uint64_t dead_letters = 0;  // maintained by the store
+
+  bool operator==(const SinkMark&) const = default;
+};
+
+// An event that a sink did not take.
+struct DeadLetter {
+  RunId run_id;
+  EventSeq seq;
+  EventType type{};
+  Timestamp persisted_at{};  // of the event
+  Timestamp died_at{};
+  std::uint32_t attempts = 0;  // zero: held, because an earlier event of its run is a dead letter
+  std::string reason;
+
+  bool operator==(const DeadLetter&) const = default;
+};
+
+struct DeadLetterQuery {
+  SinkKey sink;
+  RunId run_id{};     // empty: of any run
+  RunId after_run{};  // behind this letter; empty: from the first
+  EventSeq after_seq{};
+  std::size_t limit = 100;
+};
+
+// What a sink's progress changes; all of it or nothing.
+struct SinkMove {
+  SinkMark mark;                                 // its count is not read
+  std::vector<DeadLetter> died;                  // one that is there already is written anew
+  std::vector<std::pair<RunId, EventSeq>> gone;  // dead letters that are delivered or given up
+};
+
 // All that one decision changes in one run. Either all of it becomes durable or nothing.
 struct RunChange {
   RunNo run_no;
@@ -125,7 +171,14 @@ struct RunPage {
 // A small document that belongs to no run, of a tenant (or of none: an empty one): its kind and its
 // name find it.
 // Stored: never reuse.
-enum class DocumentKind : std::uint8_t { kPlanVersion = 1, kArtifact = 2, kAnswer = 8, kQueue = 9 };
+enum class DocumentKind : std::uint8_t {
+  kPlanVersion = 1,
+  kArtifact = 2,
+  kSink = 3,
+  kInboundRule = 4,
+  kAnswer = 8,
+  kQueue = 9,
+};
 struct DocumentKey {
   DocumentKind kind{};
   std::string tenant_id;
@@ -183,6 +236,11 @@ class StateReader {
   virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
   // The last position before which everything was persisted earlier than `time`.
   virtual Result<Position> PositionBefore(Timestamp time) = 0;
+  virtual Result<std::optional<SinkMark>> FindSink(const SinkKey& key) = 0;
+  // Of all tenants, in order of tenant and name.
+  virtual Result<std::vector<SinkMark>> ListSinks() = 0;
+  // In order of run and seq.
+  virtual Result<std::vector<DeadLetter>> ListDeadLetters(const DeadLetterQuery& query) = 0;
   virtual StoreCounts Counts(std::string_view tenant_id) = 0;
 };
 
@@ -218,6 +276,10 @@ class StateStore {
   virtual Status PutPlan(const Sha256Digest& sha256, std::string_view document) = 0;
   // Puts and removes documents, all or none.
   virtual Status PutDocuments(std::span<const TenantDocument> documents) = 0;
+  // Makes the sink known, or moves it.
+  virtual Status MoveSink(const SinkMove& move) = 0;
+  // Forgets how far it had come, and its dead letters.
+  virtual Status RemoveSink(const SinkKey& key) = 0;
   // Removes whole runs and leaves a tombstone for each; removes tombstones older than `expired`.
   virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
 

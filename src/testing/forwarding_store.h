@@ -59,6 +59,13 @@ class ForwardingReader : public StateReader {
     return reader_->ReadOutbox(after, limit);
   }
   Result<Position> PositionBefore(Timestamp time) override { return reader_->PositionBefore(time); }
+  Result<std::optional<SinkMark>> FindSink(const SinkKey& key) override {
+    return reader_->FindSink(key);
+  }
+  Result<std::vector<SinkMark>> ListSinks() override { return reader_->ListSinks(); }
+  Result<std::vector<DeadLetter>> ListDeadLetters(const DeadLetterQuery& query) override {
+    return reader_->ListDeadLetters(query);
+  }
   StoreCounts Counts(std::string_view tenant_id) override { return reader_->Counts(tenant_id); }
 
  private:
@@ -90,6 +97,8 @@ class ForwardingStore : public StateStore {
   Status PutDocuments(std::span<const TenantDocument> documents) override {
     return store_->PutDocuments(documents);
   }
+  Status MoveSink(const SinkMove& move) override { return store_->MoveSink(move); }
+  Status RemoveSink(const SinkKey& key) override { return store_->RemoveSink(key); }
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override {
     return store_->Purge(runs, now, expired);
   }

@@ -1,0 +1,33 @@
+#include "engine/sink_claims.h"
+
+namespace everstep {
+
+Result<SinkClaims> SinkClaims::Read(StateReader& reader) {
+  SinkClaims claims;
+  const auto marks = reader.ListSinks();
+  if (!marks) return marks.error();
+  for (const SinkMark& mark : *marks) {
+    if (!mark.open) continue;
+    if (mark.dead_letters > 0) claims.with_letters_.push_back(mark.key);
+    const auto next = reader.ReadOutbox(mark.position, 1);
+    if (!next) return next.error();
+    if (next->empty()) continue;
+    const Timestamp at = next->front().persisted_at;
+    if (!claims.horizon_ || at < *claims.horizon_) claims.horizon_ = at;
+  }
+  return claims;
+}
+
+// Events become durable in order of time: a run whose last event is older than the first that is
+// not delivered has been delivered as a whole.
+Result<bool> SinkClaims::Holds(StateReader& reader, const StoredRun& run) const {
+  if (horizon_ && run.state.updated_at >= *horizon_) return true;
+  for (const SinkKey& sink : with_letters_) {
+    const auto letters = reader.ListDeadLetters({.sink = sink, .run_id = run.run_id, .limit = 1});
+    if (!letters) return letters.error();
+    if (!letters->empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace everstep
