@@ -11,7 +11,7 @@ namespace {
 
 OptionKind KindOf(SettingShape shape) {
   if (shape == SettingShape::kSwitch) return OptionKind::kSwitch;
-  return shape == SettingShape::kList ? OptionKind::kList : OptionKind::kText;
+  return IsList(shape) ? OptionKind::kList : OptionKind::kText;
 }
 
 std::string_view ValueOf(const Setting& setting) {

@@ -27,6 +27,12 @@ bool CommitFeed::Watch::WaitPast(std::uint64_t seen, std::chrono::milliseconds w
   return !closed_ && ticks_ > seen;
 }
 
+void CommitFeed::Watch::Nudge() {
+  const std::lock_guard lock(feed_.mutex_);
+  ++ticks_;
+  changed_.notify_all();
+}
+
 void CommitFeed::Watch::Close() {
   const std::lock_guard lock(feed_.mutex_);
   closed_ = true;

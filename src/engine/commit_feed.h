@@ -29,6 +29,8 @@ class CommitFeed {
     std::uint64_t ticks();
     // Waits until ticks() is past `seen`. False: it was closed, or time is up.
     bool WaitPast(std::uint64_t seen, std::chrono::milliseconds wait);
+    // As if the run had grown: who waits looks again.
+    void Nudge();
     void Close();
 
    private:

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "event/identifier.h"
-#include "serve/hmac.h"
+#include "base/hmac.h"
 #include "serve/private_file.h"
 
 namespace everstep {

@@ -23,6 +23,7 @@ constexpr OperationEntry kOperations[] = {
     {"getOpenApi", GetOpenApi, kIoThread},
     {"getErrorPage", GetErrorPage, kIoThread},
     {"receiveWebhook", ReceiveWebhook, kPool},
+    {"receiveSignedEvents", ReceiveSignedEvents, kPool},
     {"getMetrics", GetMetrics, kPool},
     {"startRun", StartRun, kIoThread, kReadsQuery},
     {"listRuns", ListRuns, kPool, kReadsQuery},
@@ -49,6 +50,21 @@ constexpr OperationEntry kOperations[] = {
     {"getPlanGraph", GetPlanGraph, kPool, kReadsQuery},
     {"listQueues", ListQueues, kPool},
     {"setQueue", SetQueue, kPool},
+    {"listSinks", ListSinks, kPool},
+    {"getSink", GetSink, kPool},
+    {"putSink", PutSink, kPool},
+    {"removeSink", RemoveSink, kPool},
+    {"pauseSink", PauseSink, kPool},
+    {"resumeSink", ResumeSink, kPool},
+    {"listPending", ListPending, kPool, kReadsQuery},
+    {"listDeadLetters", ListDeadLetters, kPool, kReadsQuery},
+    {"getDeadLetter", GetDeadLetter, kPool},
+    {"replayDeadLetters", ReplayDeadLetters, kPool},
+    {"purgeDeadLetters", PurgeDeadLetters, kPool},
+    {"receiveEvents", ReceiveEvents, kPool},
+    {"listInboundRules", ListInboundRules, kPool},
+    {"putInboundRule", PutInboundRule, kPool},
+    {"removeInboundRule", RemoveInboundRule, kPool},
     {"putArtifact", PutArtifact, kPool, kReadsQuery},
     {"getArtifact", GetArtifact, kPool, kReadsQuery},
     {"listAlerts", ListAlerts, kIoThread},
@@ -65,8 +81,9 @@ constexpr OperationEntry kOperations[] = {
 };
 
 // What stands in the runs' own logs, with who did it, is not told a second time in the audit log.
-constexpr std::string_view kInRunLogs[] = {"startRun",    "appendEvents",   "pollWork",
-                                           "deliverHook", "receiveWebhook", "checkPlan"};
+constexpr std::string_view kInRunLogs[] = {"startRun",      "appendEvents",       "pollWork",
+                                           "deliverHook",   "receiveWebhook",     "checkPlan",
+                                           "receiveEvents", "receiveSignedEvents"};
 
 // Workers are known to this process alone, and their tasks hold secrets.
 constexpr std::string_view kOfThisProcess[] = {"registerWorker", "pollWork", "drainWorker"};

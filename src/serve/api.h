@@ -31,7 +31,8 @@
 #include "serve/request_counts.h"
 #include "serve/router.h"
 #include "serve/server_log.h"
-#include "serve/webhook_signature.h"
+#include "bus/event_bus.h"
+#include "bus/webhook_signature.h"
 #include "work/artifact_store.h"
 #include "work/remote_work.h"
 #include "work/worker_threads.h"
@@ -65,6 +66,7 @@ class Api final : public HttpHandler, private CallObserver {
     LocalEngine& engine;
     RemoteWork& work;
     const ArtifactStore& artifacts;
+    EventBus& bus;
     AccessTokens* tokens;  // null: everybody is an admin of the tenant "default"
     AuditLog& audit;
     Clock& clock;
@@ -97,6 +99,7 @@ class Api final : public HttpHandler, private CallObserver {
   Log& log() { return parts_.engine.log(); }
   EmbeddedLog& embedded_log() { return parts_.engine.embedded_log(); }
   RemoteWork& work() { return parts_.work; }
+  EventBus& bus() { return parts_.bus; }
   const ArtifactStore& artifacts() const { return parts_.artifacts; }
   AccessTokens* tokens() { return parts_.tokens; }
   AuditLog& audit() { return parts_.audit; }

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "flow/utf8.h"
-#include "serve/hmac.h"
+#include "base/hmac.h"
 #include "serve/private_file.h"
 #include "work/encoding.h"
 

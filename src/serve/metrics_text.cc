@@ -143,6 +143,31 @@ void HttpFamilies(Api& api, Exposition& out) {
             number(http.buffered_bytes));
 }
 
+// By sink: whoever sets up a sink names it, and there are few of them.
+void SinkFamilies(Api& api, Exposition& out) {
+  const std::vector<SinkView> sinks = api.bus().List({.tenant_id = "", .server = true});
+  const auto family = [&](std::string_view name, std::string_view type, std::string_view help,
+                          auto value) {
+    out.Family(name, type, help);
+    for (const SinkView& sink : sinks) {
+      out.Sample(static_cast<double>(value(sink)),
+                 "tenant=\"" + sink.tenant_id + "\",sink=\"" + sink.definition.sink_id + "\"");
+    }
+  };
+  family("everstep_sink_delivered_total", "counter", "Events delivered since the sink started.",
+         [](const SinkView& sink) { return sink.progress.delivered; });
+  family("everstep_sink_failures_total", "counter", "Batches that were not taken.",
+         [](const SinkView& sink) { return sink.progress.failures; });
+  family("everstep_sink_lag", "gauge", "Changes of the outbox behind the sink's position.",
+         [](const SinkView& sink) { return sink.lag; });
+  family("everstep_sink_age_seconds", "gauge", "Age of the oldest change not yet delivered.",
+         [](const SinkView& sink) { return static_cast<double>(sink.age.count()) / 1e3; });
+  family("everstep_sink_dead_letters", "gauge", "Events that the sink did not take.",
+         [](const SinkView& sink) { return sink.progress.dead_letters; });
+  family("everstep_sink_up", "gauge", "1 while the sink takes events.",
+         [](const SinkView& sink) { return sink.state == "ACTIVE" ? 1 : 0; });
+}
+
 }  // namespace
 
 std::string MetricsText(Api& api) {
@@ -173,6 +198,7 @@ std::string MetricsText(Api& api) {
   out.Gauge("everstep_follower_lag_commits", "Commits that the slowest stream has not been sent.",
             number(api.followers().lag()));
   out.Counter("everstep_alerts_total", "Alerts raised.", number(api.alerts().total()));
+  SinkFamilies(api, out);
   HttpFamilies(api, out);
   return out.Take();
 }

@@ -57,6 +57,24 @@ void PollWork(Api& api, CallPtr call);
 void DrainWorker(Api& api, CallPtr call);
 void RemoveWorker(Api& api, CallPtr call);
 
+// operations_bus.cc
+void ListSinks(Api& api, CallPtr call);
+void GetSink(Api& api, CallPtr call);
+void PutSink(Api& api, CallPtr call);
+void RemoveSink(Api& api, CallPtr call);
+void PauseSink(Api& api, CallPtr call);
+void ResumeSink(Api& api, CallPtr call);
+void ListPending(Api& api, CallPtr call);
+void ListDeadLetters(Api& api, CallPtr call);
+void GetDeadLetter(Api& api, CallPtr call);
+void ReplayDeadLetters(Api& api, CallPtr call);
+void PurgeDeadLetters(Api& api, CallPtr call);
+void ReceiveEvents(Api& api, CallPtr call);
+void ReceiveSignedEvents(Api& api, CallPtr call);
+void ListInboundRules(Api& api, CallPtr call);
+void PutInboundRule(Api& api, CallPtr call);
+void RemoveInboundRule(Api& api, CallPtr call);
+
 // operations_admin.cc
 void GetLiveness(Api& api, CallPtr call);
 void GetReadiness(Api& api, CallPtr call);

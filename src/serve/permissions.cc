@@ -13,18 +13,19 @@ using enum Permission;
 constexpr std::array<std::string_view, kPermissionCount> kPermissionNames = {
     "run.read",     "run.start",     "run.cancel",     "run.approve", "signal.send",  "event.read",
     "event.append", "hook.read",     "hook.deliver",   "plan.read",   "plan.write",   "queue.read",
-    "queue.write",  "artifact.read", "artifact.write", "alert.read",  "metrics.read", "work.do",
-    "audit.read",   "token.manage",  "tenant.any",
+    "queue.write",  "artifact.read", "artifact.write", "alert.read",  "metrics.read", "sink.read",
+    "sink.operate", "sink.write",    "work.do",        "audit.read",  "token.manage", "tenant.any",
 };
 
 constexpr PermissionSet kSeeing(kRunRead, kEventRead, kHookRead, kPlanRead, kQueueRead,
-                                kArtifactRead, kAlertRead, kMetricsRead);
+                                kArtifactRead, kAlertRead, kMetricsRead, kSinkRead);
 constexpr PermissionSet kOperating =
-    kSeeing | PermissionSet(kRunStart, kRunCancel, kRunApprove, kSignalSend, kHookDeliver);
+    kSeeing |
+    PermissionSet(kRunStart, kRunCancel, kRunApprove, kSignalSend, kHookDeliver, kSinkOperate);
 constexpr PermissionSet kEngineering =
     kOperating | PermissionSet(kPlanWrite, kQueueWrite, kArtifactWrite);
 constexpr PermissionSet kWholeTenant =
-    kEngineering | PermissionSet(kEventAppend, kWorkDo, kAuditRead, kTokenManage);
+    kEngineering | PermissionSet(kEventAppend, kSinkWrite, kWorkDo, kAuditRead, kTokenManage);
 
 constexpr std::array<RoleRule, kRoleCount> kRoles = {{
     {Role::kViewer, "viewer", "Viewer", kSeeing},

@@ -28,6 +28,9 @@ enum class Permission : std::uint8_t {
   kArtifactWrite,
   kAlertRead,
   kMetricsRead,
+  kSinkRead,
+  kSinkOperate,  // pause, resume, send dead letters again, give them up
+  kSinkWrite,
   kWorkDo,
   kAuditRead,
   kTokenManage,

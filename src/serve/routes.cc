@@ -20,6 +20,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/docs/errors/{code}", "getErrorPage", kOpen, kNoBody},
     // Whoever calls proves himself with a signature instead of a token.
     {"POST", "/webhooks/{tenantId}/{token}", "receiveWebhook", kOpen, kPayloadBody},
+    {"POST", "/webhooks/{tenantId}", "receiveSignedEvents", kOpen, kPayloadBody},
     {"GET", "/metrics", "getMetrics", kMetricsRead, kNoBody},
 
     {"POST", "/v1/runs", "startRun", kRunStart, kPlanBody},
@@ -51,6 +52,24 @@ constexpr Route kRoutes[] = {
 
     {"GET", "/v1/queues", "listQueues", kQueueRead, kNoBody},
     {"PUT", "/v1/queues/{queue}", "setQueue", kQueueWrite, kSmallBody},
+
+    {"GET", "/v1/sinks", "listSinks", kSinkRead, kNoBody},
+    {"GET", "/v1/sinks/{sinkId}", "getSink", kSinkRead, kNoBody},
+    {"PUT", "/v1/sinks/{sinkId}", "putSink", kSinkWrite, kSmallBody},
+    {"DELETE", "/v1/sinks/{sinkId}", "removeSink", kSinkWrite, kNoBody},
+    {"POST", "/v1/sinks/{sinkId}/pause", "pauseSink", kSinkOperate, kNoBody},
+    {"POST", "/v1/sinks/{sinkId}/resume", "resumeSink", kSinkOperate, kNoBody},
+    {"GET", "/v1/sinks/{sinkId}/outbox", "listPending", kSinkRead, kNoBody},
+    {"GET", "/v1/sinks/{sinkId}/dead-letters", "listDeadLetters", kSinkRead, kNoBody},
+    {"POST", "/v1/sinks/{sinkId}/dead-letters/replay", "replayDeadLetters", kSinkOperate,
+     kSmallBody},
+    {"POST", "/v1/sinks/{sinkId}/dead-letters/purge", "purgeDeadLetters", kSinkOperate, kSmallBody},
+    {"GET", "/v1/sinks/{sinkId}/dead-letters/{letterId}", "getDeadLetter", kSinkRead, kNoBody},
+
+    {"POST", "/v1/inbound", "receiveEvents", kHookDeliver, kPayloadBody},
+    {"GET", "/v1/inbound/rules", "listInboundRules", kSinkRead, kNoBody},
+    {"PUT", "/v1/inbound/rules/{ruleId}", "putInboundRule", kSinkWrite, kSmallBody},
+    {"DELETE", "/v1/inbound/rules/{ruleId}", "removeInboundRule", kSinkWrite, kNoBody},
 
     {"POST", "/v1/artifacts", "putArtifact", kArtifactWrite, kArtifactBody},
     {"GET", "/v1/artifacts/{sha256}", "getArtifact", kArtifactRead, kNoBody},

@@ -60,6 +60,7 @@ class RunningServer final : public Server {
   std::unique_ptr<AccessTokens> tokens_;
   std::unique_ptr<AuditLog> audit_;
   ServerEngine engine_;
+  std::unique_ptr<EventBus> bus_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> http_;
 };
@@ -81,11 +82,12 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   server->log_ = options.api.log;
   ApiSlot& slot = server->slot_;
   auto on_alert = std::move(options.engine.on_alert);
-  options.engine.on_alert = [&slot, on_alert, log = options.api.log](const Alert& alert) {
+  const auto raise = [&slot, on_alert, log = options.api.log](const Alert& alert) {
     if (Api* api = slot.api.load()) api->Raised(alert);
     if (log != nullptr) TellAlert(*log, alert);
     if (on_alert) on_alert(alert);
   };
+  options.engine.on_alert = raise;
   auto engine = OpenServerEngine(std::move(options.engine), std::move(options.work));
   if (!engine) return std::move(engine).error();
   server->engine_ = *std::move(engine);
@@ -97,10 +99,21 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   auto audit = AuditLog::Open(options.data_directory, SystemClock(), SystemRandom());
   if (!audit) return std::move(audit).error();
   server->audit_ = *std::move(audit);
+  if (options.bus.directory.empty()) options.bus.directory = options.data_directory + "/sinks";
+  auto bus = EventBus::Open({.log = server->engine_.engine->embedded_log(),
+                             .artifacts = *server->engine_.artifacts,
+                             .secrets = server->engine_.secrets,
+                             .clock = SystemClock(),
+                             .random = SystemRandom(),
+                             .on_alert = raise},
+                            std::move(options.bus));
+  if (!bus) return std::move(bus).error();
+  server->bus_ = *std::move(bus);
   options.api.data_directory = options.data_directory;
   server->api_ = std::make_unique<Api>(
       Api::Parts{*server->engine_.engine, *server->engine_.work, *server->engine_.artifacts,
-                 server->tokens_.get(), *server->audit_, SystemClock(), SystemRandom()},
+                 *server->bus_, server->tokens_.get(), *server->audit_, SystemClock(),
+                 SystemRandom()},
       std::move(options.api));
   slot.api.store(server->api_.get());
   server->engine_.engine->SetEndListener(&server->on_end_);
@@ -137,6 +150,7 @@ RunningServer::~RunningServer() {
   if (audit_) Note("server.stop");
   if (audit_) Tell({LogLevel::kInfo, "server.stop", "stopped"});
   api_.reset();
+  bus_.reset();
   engine_.engine.reset();
   if (tokens_) (void)tokens_->Save();
 }

@@ -18,6 +18,7 @@ struct ServerOptions {
   RemoteWorkOptions work;
   HttpServerOptions http;
   ApiOptions api;
+  EventBusOptions bus;
   std::string data_directory;  // for tokens and the audit log
   bool authentication = true;  // false: on loopback only
 };

@@ -52,6 +52,9 @@ const Names kNothing = {{"runId", "run-0"},
                         {"workerId", "worker-0"},
                         {"code", "RUN_NOT_FOUND"},
                         {"tenantId", "tenant-0"},
+                        {"sinkId", "sink-0"},
+                        {"letterId", "run-0:1"},
+                        {"ruleId", "rule-0"},
                         {"sha256", std::string(64, '0')}};
 
 ServerReply Ask(ServerWorkbench& bench, const Route& route, const Names& names,
@@ -152,6 +155,13 @@ class TwoTenantsTest : public testing::Test {
     ASSERT_EQ(poll.status, 200) << poll.body;
     lease_ = ToText(poll.Json().Get("tasks").At(0).Get("token"));
     ASSERT_EQ(bench_.Post(ours_, "/v1/artifacts", "alpha's bytes").status, 201);
+    const auto put = [this](const char* path, const char* body) {
+      return bench_.Send({.method = "PUT", .path = path, .body = body, .token = ours_}).status;
+    };
+    ASSERT_EQ(put("/v1/sinks/alpha-sink", R"({"kind":"file"})"), 201);
+    ASSERT_EQ(put("/v1/inbound/rules/alpha-rule",
+                  R"({"types":["*"],"start":{"planId":"alpha-plan"}})"),
+              201);
     reply = bench_.Get(ours_, "/v1/tokens");
     token_id_ = ToText(reply.Json().Get("tokens").At(0).Get("tokenId"));
     ASSERT_FALSE(token_id_.empty());
@@ -166,6 +176,9 @@ class TwoTenantsTest : public testing::Test {
             {"queue", "far.away"},
             {"tokenId", token_id_},
             {"workerId", worker_},
+            {"sinkId", "alpha-sink"},
+            {"ruleId", "alpha-rule"},
+            {"letterId", "alpha-run:1"},
             {"tenantId", "alpha"},
             {"code", "INTERNAL"},
             {"sha256", ToHex(Sha256("alpha's bytes"))}};
@@ -181,6 +194,9 @@ class TwoTenantsTest : public testing::Test {
             {"tokenId", Other(token_id_)},
             {"workerId", Other(worker_)},
             {"tenantId", "gamma"},
+            {"sinkId", "other-sink"},
+            {"letterId", "other-run:1"},
+            {"ruleId", "other-rule"},
             {"code", "INTERNAL"},
             {"sha256", ToHex(Sha256("nobody's bytes"))}};
   }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "net/content_coding.h"
-#include "serve/webhook_signature.h"
+#include "bus/webhook_signature.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {

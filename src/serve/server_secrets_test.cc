@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "serve/router.h"
-#include "serve/webhook_signature.h"
+#include "bus/webhook_signature.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {

@@ -118,14 +118,15 @@ std::string SetList(const SettingRule& rule, std::span<const std::string> texts,
 }  // namespace
 
 std::string_view Name(SettingShape shape) {
-  constexpr std::string_view kNames[] = {"text",   "file",  "list",     "true or false", "count",
-                                         "number", "bytes", "duration", "word"};
+  constexpr std::string_view kNames[] = {"text",          "file",  "list of files", "list",
+                                         "true or false", "count", "number",        "bytes",
+                                         "duration",      "word"};
   return kNames[static_cast<std::size_t>(shape)];
 }
 
 std::string SetValue(const SettingRule& rule, std::span<const std::string> texts,
                      const SettingTarget& target) {
-  if (rule.shape == SettingShape::kList) {
+  if (IsList(rule.shape)) {
     return SetList(rule, texts, *std::get<std::vector<std::string>*>(target));
   }
   if (texts.size() != 1) return "takes one value";
@@ -150,6 +151,7 @@ std::string SetValue(const SettingRule& rule, std::span<const std::string> texts
       if (std::ranges::find(rule.words, text) == rule.words.end()) return OneOf(rule.words, text);
       *std::get<std::string*>(target) = text;
       return {};
+    case SettingShape::kFiles:
     case SettingShape::kList:
       break;
   }
@@ -178,6 +180,7 @@ std::string ValueText(SettingShape shape, const SettingTarget& target) {
       return WithUnit(
           static_cast<std::uint64_t>(std::get<std::chrono::milliseconds*>(target)->count()),
           kTimeUnits, "ms");
+    case SettingShape::kFiles:
     case SettingShape::kList: {
       std::string text;
       for (const std::string& item : *std::get<std::vector<std::string>*>(target)) {

@@ -13,6 +13,7 @@ namespace everstep {
 enum class SettingShape : std::uint8_t {
   kText,
   kFile,      // a path; of one in the file, from the file's folder
+  kFiles,     // paths; likewise, and a list
   kList,      // texts; separated by commas in the environment
   kSwitch,    // true or false
   kCount,     // a whole number
@@ -22,6 +23,9 @@ enum class SettingShape : std::uint8_t {
   kWord,      // one of a few
 };
 std::string_view Name(SettingShape shape);
+inline bool IsList(SettingShape shape) {
+  return shape == SettingShape::kList || shape == SettingShape::kFiles;
+}
 
 using SettingTarget = std::variant<bool*, std::uint32_t*, std::uint64_t*, double*, std::string*,
                                    std::vector<std::string>*, std::chrono::milliseconds*>;

@@ -13,6 +13,7 @@ namespace {
 // Tools that can do nothing to the machine; http goes where the address policy lets it.
 constexpr std::string_view kHarmlessTools[] = {"noop", "echo", "merge", "sleep", "http"};
 constexpr std::size_t kSecretBytesMax = 4 << 10;
+constexpr std::size_t kSinkBytesMax = 64 << 10;
 
 std::vector<std::string> Parted(std::string_view text) {
   std::vector<std::string> items;
@@ -39,6 +40,7 @@ class Loading {
     for (const Setting& setting : SettingTable()) Take(setting);
     TakeTenants();
     TakeWebhooks();
+    TakeSinks();
     Complete();
     if (faults_.empty()) return std::move(loaded_);
     std::string message = "the settings do not hold";
@@ -66,12 +68,14 @@ class Loading {
       if (!wrong.empty()) faults_.push_back({name, name + " " + wrong});
     } else if (const auto given = Variable(VariableOf(setting.key))) {
       const std::string name = VariableOf(setting.key);
-      const bool list = setting.shape == SettingShape::kList;
+      const bool list = IsList(setting.shape);
       const std::string wrong = set(list ? Parted(*given) : std::vector{*given}, name);
       if (!wrong.empty()) faults_.push_back({name, name + " " + wrong});
     } else if (const auto found = file_.values.find(setting.key); found != file_.values.end()) {
       std::vector<std::string> texts = found->second.texts;
-      if (setting.shape == SettingShape::kFile && texts.size() == 1) texts[0] = Beside(texts[0]);
+      if (setting.shape == SettingShape::kFile || setting.shape == SettingShape::kFiles) {
+        for (std::string& path : texts) path = Beside(path);
+      }
       const std::string wrong = set(texts, PlaceOf(found->second));
       if (!wrong.empty()) {
         faults_.push_back({"", "'" + std::string(setting.key) + "' " + wrong, found->second.line,
@@ -142,6 +146,26 @@ class Loading {
     return secret;
   }
 
+  void TakeSinks() {
+    for (const std::string& path : loaded_.settings.sink_files) {
+      const auto text = ReadPrivateFile(path, kSinkBytesMax);
+      if (!text || !*text) {
+        faults_.push_back(
+            {"", "'sinks.files': " + (text ? "there is no file " + path : text.error().message)});
+        continue;
+      }
+      auto sink = ReadSinkDefinition(**text, "", {.owner = SinkOwner::kServer});
+      if (sink) loaded_.settings.server.bus.server_sinks.push_back(*std::move(sink));
+      if (sink) continue;
+      for (const Fault& fault : sink.error().faults) {
+        faults_.push_back(
+            {path + fault.pointer, path + ": " + fault.pointer + " " + fault.message});
+      }
+      if (sink.error().faults.empty())
+        faults_.push_back({path, path + ": " + sink.error().message});
+    }
+  }
+
   void Complete() {
     ServeSettings& settings = loaded_.settings;
     ServerOptions& server = settings.server;
@@ -157,6 +181,7 @@ class Loading {
     if (settings.dev) {
       server.engine.tools.enabled.clear();  // all
       server.engine.tools.allow_private_addresses = true;
+      server.bus.private_addresses = true;
       server.engine.tools.plan_schemes = {"file", "https"};
       return;
     }

@@ -49,6 +49,10 @@ SettingTarget Writes(ServeSettings& settings) {
   return &(settings.server.engine.write_budget.*kMember);
 }
 template <auto kMember>
+SettingTarget Sinks(ServeSettings& settings) {
+  return &(settings.server.bus.*kMember);
+}
+template <auto kMember>
 SettingTarget Admission(ServeSettings& settings) {
   return &(settings.server.engine.admission.*kMember);
 }
@@ -323,6 +327,16 @@ constexpr Setting kTable[] = {
      Keys<&MemoryIdempotencyStore::Limits::bytes_max>,
      {},
      1 << 20},
+    {"sinks.files", "", kFiles, "sinks of the server: files that describe one each",
+     At<&ServeSettings::sink_files>},
+    {"sinks.privateAddresses", "", kSwitch,
+     "webhooks of sinks may go to loopback and private ranges",
+     Sinks<&EventBusOptions::private_addresses>},
+    {"sinks.brokers", "", kList, "NATS servers that the sinks of tenants may name",
+     Sinks<&EventBusOptions::brokers>},
+    {"sinks.directory", "", kFile, "where file sinks write; empty: `sinks` in the data folder",
+     Sinks<&EventBusOptions::directory>},
+    {"sinks.max", "", kCount, "sinks of all tenants", Sinks<&EventBusOptions::sinks_max>, {}, 1},
     {"metrics.open", "", kSwitch, "/metrics needs no token", Answers<&ApiOptions::metrics_open>},
 };
 

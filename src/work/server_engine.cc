@@ -13,6 +13,7 @@ Result<ServerEngine> OpenServerEngine(EngineOptions options, RemoteWorkOptions r
   if (!parts) return std::move(parts).error();
   ServerEngine server;
   server.artifacts = &parts->tools->artifacts();
+  server.secrets = parts->secrets;
   remote.artifact_directory = server.artifacts->directory();
   remote.inline_bytes_max = options.tools.inline_bytes_max;
   auto work = std::make_unique<RemoteWork>(std::move(parts->tools), std::move(parts->secrets),

@@ -6,6 +6,7 @@
 #include "run/local_engine.h"
 #include "work/artifact_store.h"
 #include "work/remote_work.h"
+#include "work/secrets.h"
 
 namespace everstep {
 
@@ -15,6 +16,7 @@ struct ServerEngine {
   std::unique_ptr<LocalEngine> engine;
   RemoteWork* work = nullptr;
   const ArtifactStore* artifacts = nullptr;
+  std::shared_ptr<const Secrets> secrets;
 };
 
 // As Engine::Open answers. Where artifacts lie and how large a result may be is told by `options`.

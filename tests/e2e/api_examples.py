@@ -33,6 +33,11 @@ listEvents page, listEvents since, listEvents stream
 registerWorker register, listWorkers workers, setQueue limit, listQueues queues
 pollWork take, pollWork alive, pollWork done, pollWork late, drainWorker drain, removeWorker remove
 putArtifact note, getArtifact note
+putSink make, listSinks sinks, getSink sink, putSink change, pauseSink pause, resumeSink resume
+listPending pending, listDeadLetters letters, getDeadLetter missing, replayDeadLetters dry
+replayDeadLetters replay, purgeDeadLetters purge, removeSink remove
+putInboundRule make, listInboundRules rules, receiveEvents unmatched, receiveSignedEvents forged
+removeInboundRule remove
 createToken operator, listTokens tokens, rotateToken rotate, revokeToken revoke
 listAlerts alerts, listAudit page, getMetrics metrics
 """
@@ -144,7 +149,7 @@ class Player:
         for media, content in operation.get("requestBody", {}).get("content", {}).items():
             if example in content.get("examples", {}):
                 value = content["examples"][example]["value"]
-                text = json.dumps(value) if media == "application/json" else value
+                text = json.dumps(value) if media.endswith("json") else value
                 for said, meant in self.meanings.items():
                     text = text.replace(said, meant)
                 return media, text.encode()

@@ -22,7 +22,7 @@ def expect(sentence, faults):
 
 def routes_of(source):
     """{(method, path): (operation, permission)}; the permission kRunRead is called run.read."""
-    pattern = r'{"(\w+)", "([^"]+)", "(\w+)", (k\w+), k\w+}'
+    pattern = r'{"(\w+)", "([^"]+)", "(\w+)", (k\w+),\s+k\w+}'
     routes = {}
     for method, path, operation, permission in re.findall(pattern, source):
         words = re.findall(r"[A-Z][a-z]+", permission)

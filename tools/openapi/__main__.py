@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import admin
+import bus
 import events
 import plans
 import runs
@@ -18,7 +19,7 @@ import work
 from schemas import SCHEMAS
 from shapes import ref, text
 
-PARTS = (runs, events, plans, work, admin)
+PARTS = (runs, events, plans, work, bus, admin)
 OPERATIONS = [operation for part in PARTS for operation in part.OPERATIONS]
 PATH_PARAMETERS = {name: words for part in PARTS for name, words in part.PARAMETERS.items()}
 PROBLEM = "application/problem+json"
@@ -32,6 +33,8 @@ TAGS = {
     "Plans": "Documents that say what runs do.",
     "Artifacts": "Data that is too large for an event, by content.",
     "Workers": "Processes elsewhere that do the steps this server has no tool for.",
+    "Sinks": "Where events are delivered to, and what was not taken there.",
+    "Inbound": "Events of others, and the rules that say what follows.",
     "Tokens": "Who may call.",
     "Server": "Health, metrics, alerts, audit.",
 }

@@ -396,4 +396,100 @@ ADMIN = {
     "Rotation": asked("", {"graceMs": duration_ms("how long the old secret stays valid (default 60000)")}),
 }
 
-SCHEMAS = {**ERRORS, **RUNS, **EVENTS, **PLANS, **WORK, **ADMIN}
+BUS = {
+    "SinkDefinition": asked("A sink; docs/sinks.md says what each member does.", {
+        "sinkId": text("the same as in the path"),
+        "kind!": words("webhook nats file"),
+        "from": words("now beginning", "where a new sink starts (default now)"),
+        "webhook": asked("of kind webhook", {
+            "url!": text("http or https; redirects are not followed"),
+            "secrets!": many(text("`secret:KEY`: a secret of the server"), "all of them sign", minItems=1,
+                             maxItems=4),
+            "timeoutMs": count("10 to 300000 (default 15000)"),
+            "caFile": text("only in the server's settings"),
+        }),
+        "nats": asked("of kind nats", {
+            "servers!": many(text("nats://host:port or tls://host:port"), "", minItems=1),
+            "credentials": text("a file; only in the server's settings"),
+            "caFile": text("only in the server's settings"),
+            "timeoutMs": count("10 to 300000 (default 5000)"),
+        }),
+        "file": asked("of kind file", {
+            "directory": text("only in the server's settings"),
+            "rotateBytes": count("at least 4096 (default 64 MiB)"),
+            "keep": count("rotated files to keep; 0: all"),
+        }),
+        "dialect": words("native contract devkit noetl elephant", "of the documents (default native)"),
+        "cloudEvents": words("structured binary batch", "wraps them; without: the document alone"),
+        "topic": text("with {type} {tenant} {project} {environment} {plan} {run}"),
+        "filter": asked("which events; what is left out does not choose", {
+            "tenants": many(text(), "only in the server's settings"),
+            "plans": many(text()),
+            "entities": many(text("run, step, hook …")),
+            "types": many(text("native names")),
+            "when": text("an expression over `event`, the native document"),
+        }),
+        "redact": many(text("a pointer such as /payload/card; * is every member")),
+        "payloadBytes": count("a larger payload becomes an artifact (default 262144)"),
+        "delivery": asked("", {
+            "attempts": count("then an event is a dead letter (default 12)"),
+            "backoffInitialMs": count("default 500"),
+            "backoffMaxMs": count("default 300000"),
+            "laterEvents": words("hold pass", "of a run with a dead letter (default hold)"),
+            "batch": count("events (default 100, of NATS and files 500)"),
+            "batchBytes": count("default 1 MiB"),
+            "inFlight": count("batches at once (default 4)"),
+            "deadLetters": count("with more the sink stops (default 100000)"),
+        }),
+    }),
+    "Sink": record("A sink and how it does.", {
+        "sinkId!": text(), "ofServer": flag("it stands in the server's settings"),
+        "state!": words("ACTIVE FAILING STALLED PAUSED DISABLED"),
+        "position!": count("in the outbox: all up to here is settled"),
+        "lag!": count("changes in the outbox behind it"), "ageMs!": count("of the oldest of them"),
+        "delivered!": count("events, since it was started"), "failures!": count("batches that failed"),
+        "waiting!": count("events in memory"), "inFlight!": count("batches"),
+        "deadLetters!": count(), "replaying!": count("dead letters still to be sent again"),
+        "lastFailure": text(), "definition!": {"type": "object", "description": "as it was put"},
+    }),
+    "SinkList": record("", {"sinks!": many(ref("Sink"))}),
+    "SinkMessage": record("What is sent for an event.", {
+        "id!": text("the same whenever it is sent"), "topic": text(), "contentType": text(),
+        "body": anything("the document"),
+    }),
+    "DeadLetter": record("An event that a sink did not take, or has not had yet.", {
+        "letterId!": text(), "runId!": text(), "runSeq!": count(), "eventType": text(),
+        "persistedAt": time(), "diedAt": time(),
+        "attempts": count("not there: held behind an earlier one of its run"), "reason": text(),
+        "fault": text("why it cannot be sent"), "messages": many(ref("SinkMessage")),
+    }),
+    "DeadLetterPage": record("", {"deadLetters!": many(ref("DeadLetter")), "cursor": text()}),
+    "PendingList": record("", {"events!": many(ref("DeadLetter"))}),
+    "LetterOrder": asked("Which dead letters; what is left out does not choose.", {
+        "ids": many(text(), "", maxItems=1000), "runId": text(), "eventType": text(),
+        "reason": text("part of it"), "perSecond": {"type": "number", "minimum": 0},
+        "dryRun": flag("only say how many"),
+    }),
+    "LetterCount": record("", {"deadLetters!": count(), "dryRun!": flag()}),
+    "InboundRule": asked("What an event that comes in leads to: one of start and deliver.", {
+        "ruleId": text("the same as in the path"),
+        "types!": many(text("of the event; `com.acme.*`: all that begin so"), "", minItems=1),
+        "sources": many(text()), "when": text("an expression over `event`"),
+        "start": asked("starts a run of a registered plan", {
+            "planId!": text(), "planVersion": text("without: the newest"), "projectId": text(),
+            "environmentId": text(), "inputs": anything("templates over `event`"),
+        }),
+        "deliver": asked("completes a hook", {
+            "token!": text("a template"), "payload": anything("templates; without: the event's data"),
+        }),
+    }),
+    "InboundRuleList": record("", {"rules!": many(ref("InboundRule"))}),
+    "InboundMatch": record("A rule that was for the event.", {
+        "ruleId!": text(), "runId": text("that was started or went on"),
+        "duplicate": flag("the event had come before"), "code": text("of an error"), "detail": text(),
+    }),
+    "InboundAnswer": record("In the order of the events.", {"results!": many(record("", {
+        "eventId!": text(), "matches!": many(ref("InboundMatch"))}))}),
+}
+
+SCHEMAS = {**ERRORS, **RUNS, **EVENTS, **PLANS, **WORK, **BUS, **ADMIN}

@@ -1,9 +1,9 @@
-#include "serve/webhook_signature.h"
+#include "bus/webhook_signature.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "serve/hmac.h"
+#include "base/hmac.h"
 #include "work/encoding.h"
 
 namespace everstep {

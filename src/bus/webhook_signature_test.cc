@@ -1,4 +1,4 @@
-#include "serve/webhook_signature.h"
+#include "bus/webhook_signature.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "serve/hmac.h"
+#include "base/hmac.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "serve/hmac.h"
+#include "base/hmac.h"
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>

@@ -1,0 +1,309 @@
+#include "bus/event_bus.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/json.h"
+#include "bus/file_sink.h"
+#include "bus/nats_sink.h"
+#include "bus/webhook_sink.h"
+#include "event/catalogue.h"
+#include "wire/wire.h"
+
+namespace everstep {
+namespace {
+
+// A sink as the store keeps it.
+struct KeptSink {
+  std::optional<SinkDefinition> definition;  // of the settings' sinks: none
+  bool paused = false;
+};
+template <typename F>
+void Describe(F& f, KeptSink& kept) {
+  f("definition", kept.definition);
+  f("paused", kept.paused);
+}
+
+Error NotFound(const std::string& sink_id) {
+  return {ErrorCode::kSinkNotFound, "there is no sink " + sink_id, {}};
+}
+
+}  // namespace
+
+EventBus::EventBus(Parts parts, EventBusOptions options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      http_(AddressPolicy{.allow_private = options_.private_addresses}) {}
+
+EventBus::~EventBus() = default;
+
+Result<std::unique_ptr<EventBus>> EventBus::Open(Parts parts, EventBusOptions options) {
+  std::unique_ptr<EventBus> bus(new EventBus(std::move(parts), std::move(options)));
+  if (const Status loaded = bus->Load(); !loaded) return loaded.error();
+  return bus;
+}
+
+Status EventBus::Load() {
+  const std::lock_guard lock(mutex_);
+  for (const SinkDefinition& definition : options_.server_sinks) {
+    const SinkKey key{"", definition.sink_id};
+    if (sinks_.contains(key)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "the settings have two sinks named " + definition.sink_id,
+                   {}};
+    }
+    sinks_[key] = std::make_shared<Entry>(Entry{key, definition, false, {}, nullptr});
+  }
+  const auto marks = parts_.log.store().Read()->ListSinks();
+  if (!marks) return marks.error();
+  for (const SinkMark& mark : *marks) {
+    const auto document = parts_.log.store().Read()->FindDocument(
+        {DocumentKind::kSink, mark.key.tenant_id, mark.key.name});
+    if (!document) return document.error();
+    auto kept = *document ? FromWire<KeptSink>(**document, UnknownMembers::kIgnore)
+                          : Result<KeptSink>(KeptSink{});
+    if (!kept) return std::move(kept).error();
+    const auto found = sinks_.find(mark.key);
+    if (found != sinks_.end()) {
+      found->second->paused = kept->paused;
+    } else if (kept->definition) {
+      sinks_[mark.key] = std::make_shared<Entry>(
+          Entry{mark.key, *std::move(kept->definition), kept->paused, {}, nullptr});
+    } else if (const Status forgotten = Forget(mark); !forgotten) {
+      return forgotten;
+    }
+  }
+  for (auto& [key, entry] : sinks_) Start(*entry);
+  return Ok();
+}
+
+Status EventBus::MoveMark(const SinkMark& mark) {
+  return parts_.log.committer().BetweenCommits(
+      [&] { return parts_.log.store().MoveSink({.mark = mark, .died = {}, .gone = {}}); });
+}
+
+// A removal that a crash has cut off is finished. A sink that the settings name no more may come
+// back: it keeps its place, but retention waits for it no longer.
+Status EventBus::Forget(const SinkMark& mark) {
+  if (!mark.key.tenant_id.empty()) {
+    return parts_.log.committer().BetweenCommits(
+        [&] { return parts_.log.store().RemoveSink(mark.key); });
+  }
+  if (!mark.open) return Ok();
+  SinkMark closed = mark;
+  closed.open = false;
+  return MoveMark(closed);
+}
+
+Status EventBus::Keep(const Entry& entry) {
+  KeptSink kept{entry.definition, entry.paused};
+  if (entry.key.tenant_id.empty()) kept.definition.reset();
+  const std::array<TenantDocument, 1> documents = {
+      {{{DocumentKind::kSink, entry.key.tenant_id, entry.key.name}, ToWire(kept)}}};
+  return parts_.log.committer().BetweenCommits(
+      [&] { return parts_.log.store().PutDocuments(documents); });
+}
+
+// A new sink begins now, or with the first event there is.
+Result<SinkMark> EventBus::MarkOf(const Entry& entry) {
+  StateStore& store = parts_.log.store();
+  const auto kept = store.Read()->FindSink(entry.key);
+  if (!kept) return kept.error();
+  if (*kept) return **kept;
+  SinkMark mark{entry.key, Position()};
+  if (entry.definition.from == "now") mark.position = store.LastPosition();
+  if (const Status moved = MoveMark(mark); !moved) return moved.error();
+  return mark;
+}
+
+void EventBus::Start(Entry& entry) {
+  const auto mark = MarkOf(entry);
+  entry.fault.clear();
+  if (!mark) {
+    entry.fault = mark.error().message;
+    return;
+  }
+  if (entry.paused || !mark->open) return;
+  auto sink = MakeSink(entry);
+  if (!sink) {
+    entry.fault = sink.error().message;
+    return;
+  }
+  entry.runner = std::make_unique<SinkRunner>(
+      SinkRunner::Parts{.log = parts_.log,
+                        .clock = parts_.clock,
+                        .random = parts_.random,
+                        .keep_payload =
+                            [this](const std::string& tenant_id, std::string_view payload) {
+                              return KeepPayloadOf(tenant_id, payload);
+                            },
+                        .on_alert = parts_.on_alert},
+      *std::move(sink), *mark, entry.definition);
+}
+
+Result<std::unique_ptr<Sink>> EventBus::MakeSink(const Entry& entry) {
+  const SinkDefinition& definition = entry.definition;
+  if (definition.kind == "nats") return NewNatsSink(definition);
+  if (definition.kind == "file") {
+    const SinkDefinition::File file = definition.file.value_or(SinkDefinition::File{});
+    const std::string tenant = entry.key.tenant_id.empty() ? "_server" : entry.key.tenant_id;
+    return OpenFileSink(file.directory.empty()
+                            ? options_.directory + "/" + tenant + "/" + entry.key.name
+                            : file.directory,
+                        file);
+  }
+  const auto read = [secrets = parts_.secrets,
+                     names = definition.webhook->secrets]() -> Result<std::vector<WebhookSecret>> {
+    std::vector<WebhookSecret> all;
+    for (const std::string& name : names) {
+      const std::size_t colon = name.find(':');
+      const bool stored = name.starts_with("secret:");
+      const SecretRef ref{name, stored ? "file" : "env", name.substr(colon + 1), ""};
+      const auto text = secrets->Get(ref);
+      if (!text) return text.error();
+      auto secret = WebhookSecret::Parse(*text);
+      if (!secret) {
+        return Error{
+            ErrorCode::kSecretUnavailable, name + " is no webhook secret (whsec_ and Base64)", {}};
+      }
+      all.push_back(*std::move(secret));
+    }
+    return all;
+  };
+  return NewWebhookSink(definition, http_, parts_.clock, read);
+}
+
+// The tenant may fetch it like one that it uploaded.
+Result<std::string> EventBus::KeepPayloadOf(const std::string& tenant_id,
+                                            std::string_view payload) {
+  const auto artifact =
+      parts_.artifacts.Write(payload, {.kind = "payload", .content_type = "application/json"});
+  if (!artifact) return artifact.error();
+  const std::array<TenantDocument, 1> owned = {
+      {{{DocumentKind::kArtifact, tenant_id, artifact->sha256}, ToJson(artifact->ToValue())}}};
+  const Status noted =
+      parts_.log.committer().BetweenCommits([&] { return parts_.log.store().PutDocuments(owned); });
+  if (!noted) return noted.error();
+  return ToJson(artifact->InResult());
+}
+
+Result<EventBus::PutAnswer> EventBus::Put(const Caller& caller, const std::string& sink_id,
+                                          std::string_view text) {
+  const SinkRules rules{SinkOwner::kTenant, options_.private_addresses, options_.brokers};
+  auto definition = ReadSinkDefinition(text, sink_id, rules);
+  if (!definition) return std::move(definition).error();
+  const std::lock_guard lock(mutex_);
+  const SinkKey key{caller.tenant_id, sink_id};
+  const auto found = sinks_.find(key);
+  const bool existing = found != sinks_.end();
+  if (!existing && sinks_.size() >= options_.sinks_max) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "there are " + std::to_string(sinks_.size()) + " sinks, which is the most",
+                 {}};
+  }
+  EntryPtr entry = std::make_shared<Entry>(
+      Entry{key, *std::move(definition), existing && found->second->paused, {}, nullptr});
+  if (const Status kept = Keep(*entry); !kept) return kept.error();
+  if (existing) found->second->runner.reset();
+  sinks_[key] = entry;
+  Start(*entry);
+  return PutAnswer{ViewOf(*entry), existing};
+}
+
+Result<EventBus::EntryPtr> EventBus::Find(const Caller& caller, const std::string& sink_id) {
+  auto found = sinks_.find({caller.tenant_id, sink_id});
+  if (found == sinks_.end() && caller.server) found = sinks_.find({"", sink_id});
+  if (found == sinks_.end()) return NotFound(sink_id);
+  return found->second;
+}
+
+SinkView EventBus::ViewOf(const Entry& entry) {
+  SinkView view;
+  view.definition = entry.definition;
+  view.tenant_id = entry.key.tenant_id;
+  StateStore& store = parts_.log.store();
+  const auto reader = store.Read();
+  const auto mark = reader->FindSink(entry.key);
+  const bool open = mark && *mark && (*mark)->open;
+  if (entry.runner) {
+    view.progress = entry.runner->progress();
+  } else if (mark && *mark) {
+    view.progress.position = (*mark)->position;
+    view.progress.dead_letters = (*mark)->dead_letters;
+  }
+  view.progress.last_failure = entry.fault.empty() ? view.progress.last_failure : entry.fault;
+  view.state = entry.paused                                           ? "PAUSED"
+               : view.progress.gone || (!open && entry.fault.empty()) ? "DISABLED"
+               : view.progress.stalled                                ? "STALLED"
+               : view.progress.failing || !entry.fault.empty()        ? "FAILING"
+                                                                      : "ACTIVE";
+  const std::uint64_t last = store.LastPosition().value();
+  const std::uint64_t at = view.progress.position.value();
+  const auto next = reader->ReadOutbox(view.progress.position, 1);
+  if (last > at && next && !next->empty()) {
+    view.lag = last - at;
+    const auto age = parts_.clock.Now() - next->front().persisted_at;
+    view.age = std::max(std::chrono::milliseconds(0),
+                        std::chrono::duration_cast<std::chrono::milliseconds>(age));
+  }
+  return view;
+}
+
+Result<SinkView> EventBus::Get(const Caller& caller, const std::string& sink_id) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = Find(caller, sink_id);
+  if (!entry) return entry.error();
+  return ViewOf(**entry);
+}
+
+std::vector<SinkView> EventBus::List(const Caller& caller) {
+  const std::lock_guard lock(mutex_);
+  std::vector<SinkView> views;
+  for (const auto& [key, entry] : sinks_) {
+    const bool theirs = key.tenant_id == caller.tenant_id || caller.tenant_id.empty();
+    if (theirs || (caller.server && key.tenant_id.empty())) views.push_back(ViewOf(*entry));
+  }
+  return views;
+}
+
+Status EventBus::Remove(const Caller& caller, const std::string& sink_id) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = Find(caller, sink_id);
+  if (!entry) return entry.error();
+  const SinkKey key = (*entry)->key;
+  if (key.tenant_id.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "sink " + sink_id + " is in the server's settings; remove it there",
+                 {}};
+  }
+  (*entry)->runner.reset();
+  sinks_.erase(key);
+  // The document first: without it a mark that is left means nothing.
+  const std::array<TenantDocument, 1> documents = {
+      {{{DocumentKind::kSink, key.tenant_id, key.name}, std::nullopt}}};
+  return parts_.log.committer().BetweenCommits([&] {
+    const Status removed = parts_.log.store().PutDocuments(documents);
+    return removed ? parts_.log.store().RemoveSink(key) : removed;
+  });
+}
+
+Status EventBus::SetPaused(const Caller& caller, const std::string& sink_id, bool paused) {
+  const std::lock_guard lock(mutex_);
+  const auto found = Find(caller, sink_id);
+  if (!found) return found.error();
+  Entry& entry = **found;
+  entry.runner.reset();
+  entry.paused = paused;
+  if (const Status kept = Keep(entry); !kept) return kept;
+  auto mark = MarkOf(entry);
+  if (!mark) return std::move(mark).error();
+  if (!mark->open) {
+    mark->open = true;
+    if (const Status moved = MoveMark(*mark); !moved) return moved;
+  }
+  Start(entry);
+  return Ok();
+}
+
+}  // namespace everstep

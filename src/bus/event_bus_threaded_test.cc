@@ -1,0 +1,189 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/json.h"
+#include "bus/event_bus.h"
+#include "testing/manual_clock.h"
+#include "testing/temporary_directory.h"
+
+namespace everstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class EventBusThreadedTest : public testing::Test {
+ protected:
+  EventBusThreadedTest() { Open(); }
+
+  void Open(std::vector<SinkDefinition> server_sinks = {}) {
+    bus_.reset();
+    EventBusOptions options;
+    options.directory = directory_ / "sinks";
+    options.sinks_max = 3;
+    options.server_sinks = std::move(server_sinks);
+    auto bus = EventBus::Open({.log = log_,
+                               .artifacts = artifacts_,
+                               .secrets = std::make_shared<const Secrets>(),
+                               .clock = clock_,
+                               .random = SystemRandom(),
+                               .on_alert = {}},
+                              std::move(options));
+    ASSERT_TRUE(bus) << ToString(bus.error());
+    bus_ = *std::move(bus);
+  }
+  void Append(const std::string& run, const std::string& type, const std::string& tenant) {
+    AppendDefaults defaults;
+    defaults.tenant_id = tenant;
+    const auto appended = log_.Append(
+        Dialect::kNative, R"({"eventType":")" + type + R"(","runId":")" + run + "\"}", defaults);
+    ASSERT_TRUE(appended) << ToString(appended.error());
+  }
+  // Whoever waits for a thread of the bus asks it until it is there.
+  void WaitUntilIdle(const EventBus::Caller& caller) {
+    const auto behind = [&] {
+      for (const SinkView& sink : bus_->List(caller)) {
+        if (sink.state == "ACTIVE" && sink.lag > 0) return true;
+      }
+      return false;
+    };
+    while (behind()) std::this_thread::yield();
+  }
+  std::vector<std::string> Lines(const std::string& sink) {
+    std::ifstream file(directory_ / ("sinks/" + sink + "/events.ndjson"));
+    std::vector<std::string> names;
+    for (std::string line; std::getline(file, line);) {
+      const std::string run(RawMember(line, "runId").value_or("\"?\""));
+      names.push_back(run.substr(1, run.size() - 2) + ":" +
+                      std::string(RawMember(line, "runSeq").value_or("?")));
+    }
+    return names;
+  }
+
+  TemporaryDirectory directory_;
+  ManualClock clock_;
+  SeededRandom random_{3};
+  EmbeddedLog log_{OpenMemoryStore(), clock_, SystemRandom(), {}};
+  ArtifactStore artifacts_{directory_ / "artifacts"};
+  std::unique_ptr<EventBus> bus_;
+  const EventBus::Caller acme_{"acme", false};
+  const EventBus::Caller other_{"other", false};
+  const EventBus::Caller operator_{"acme", true};
+};
+
+TEST_F(EventBusThreadedTest, ASinkStartsFromNowOrFromTheBeginning) {
+  Append("a", "RunStarted", "acme");
+  ASSERT_TRUE(bus_->Put(acme_, "all", "---\n{kind: file, from: beginning}"));
+  ASSERT_TRUE(bus_->Put(acme_, "new", "---\n{kind: file}"));
+  Append("b", "RunStarted", "acme");
+  Append("c", "RunStarted", "other");
+  WaitUntilIdle(acme_);
+  EXPECT_THAT(Lines("acme/all"), ElementsAre("a:1", "b:1"));
+  EXPECT_THAT(Lines("acme/new"), ElementsAre("b:1"));
+}
+
+TEST_F(EventBusThreadedTest, ASinkGoesOnWhereItStoodAfterARestartAPauseOrAChange) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  Append("a", "RunStarted", "acme");
+  WaitUntilIdle(acme_);
+  Open();
+  Append("a", "RunCompleted", "acme");
+  WaitUntilIdle(acme_);
+  ASSERT_TRUE(bus_->SetPaused(acme_, "s", true));
+  Append("b", "RunStarted", "acme");
+  Open();
+  EXPECT_EQ(bus_->Get(acme_, "s")->state, "PAUSED");
+  EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2"));
+  ASSERT_TRUE(bus_->SetPaused(acme_, "s", false));
+  WaitUntilIdle(acme_);
+  const auto put = bus_->Put(acme_, "s", "---\n{kind: file, filter: {types: [RunStarted]}}");
+  EXPECT_TRUE(put && put->existing);
+  Append("b", "RunCompleted", "acme");
+  Append("c", "RunStarted", "acme");
+  WaitUntilIdle(acme_);
+  EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2", "b:1", "c:1"));
+}
+
+TEST_F(EventBusThreadedTest, TenantsSeeTheirOwnSinksAndOperatorsThoseOfTheServer) {
+  SinkDefinition own;
+  own.sink_id = "audit";
+  own.kind = "file";
+  own.from = "beginning";
+  Open({own});
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  Append("a", "RunStarted", "acme");
+  Append("b", "RunStarted", "other");
+  WaitUntilIdle(operator_);
+  EXPECT_THAT(Lines("_server/audit"), ElementsAre("a:1", "b:1"));
+  EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1"));
+  EXPECT_EQ(bus_->List(acme_).size(), 1U);
+  EXPECT_EQ(bus_->List(operator_).size(), 2U);
+  EXPECT_THAT(bus_->List(other_), IsEmpty());
+  EXPECT_EQ(bus_->Get(other_, "s").error().code, ErrorCode::kSinkNotFound);
+  EXPECT_EQ(bus_->Get(acme_, "audit").error().code, ErrorCode::kSinkNotFound);
+  EXPECT_EQ(bus_->Remove(operator_, "audit").error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(EventBusThreadedTest, ARemovedSinkLeavesNothingAndThereIsAMostOfThem) {
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(bus_->Put(acme_, name, "---\n{kind: file}"));
+  EXPECT_EQ(bus_->Put(acme_, "d", "---\n{kind: file}").error().code, ErrorCode::kInvalidArgument);
+  ASSERT_TRUE(bus_->Remove(acme_, "b"));
+  EXPECT_EQ(log_.store().Read()->ListSinks()->size(), 2U);
+  Open();
+  EXPECT_EQ(bus_->List(acme_).size(), 2U);
+  EXPECT_TRUE(bus_->Put(acme_, "d", "---\n{kind: file}"));
+}
+
+TEST_F(EventBusThreadedTest, DeadLettersCanBeLookedAtSentAgainAndGivenUp) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file, filter: {when: event.payload.n / 0 > 1}}"));
+  Append("a", "RunStarted", "acme");
+  Append("a", "RunCompleted", "acme");
+  Append("b", "RunStarted", "acme");
+  WaitUntilIdle(acme_);
+  const auto page = bus_->Letters(acme_, "s", {}, "", 2);
+  ASSERT_TRUE(page) << ToString(page.error());
+  ASSERT_EQ(page->letters.size(), 2U);
+  EXPECT_EQ(LetterId(page->letters[0]), "a:1");
+  EXPECT_EQ(page->cursor, "a:2");
+  EXPECT_EQ(bus_->Letters(acme_, "s", {}, page->cursor, 2)->letters.size(), 1U);
+  EXPECT_EQ(bus_->Letters(acme_, "s", {{}, "", "RunCompleted", ""}, "", 9)->letters.size(), 1U);
+  EXPECT_THAT(bus_->Letter(acme_, "s", "a:1")->fault, testing::HasSubstr("filter"));
+  EXPECT_EQ(bus_->Letter(acme_, "s", "a:9").error().code, ErrorCode::kDeadLetterNotFound);
+  EXPECT_EQ(*bus_->ReplayLetters(acme_, "s", {}, 0, true), 3U);
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  EXPECT_EQ(*bus_->PurgeLetters(acme_, "s", {{"b:1"}, "", "", ""}, false), 1U);
+  // One letter takes the others of its run along.
+  EXPECT_EQ(*bus_->ReplayLetters(acme_, "s", {{"a:2"}, "", "", ""}, 0, false), 2U);
+  while (bus_->Get(acme_, "s")->progress.dead_letters > 0) std::this_thread::yield();
+  EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2"));
+}
+
+TEST_F(EventBusThreadedTest, ManyWritersAndASinkThatReadsAlong) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 3; ++writer) {
+    writers.emplace_back([this, writer] {
+      for (int run = 0; run < 40; ++run) {
+        const std::string id = std::to_string(writer) + "-" + std::to_string(run);
+        Append(id, "RunStarted", "acme");
+        Append(id, "RunCompleted", "acme");
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  WaitUntilIdle(acme_);
+  std::map<std::string, std::string> last;
+  const std::vector<std::string> lines = Lines("acme/s");
+  EXPECT_EQ(lines.size(), 240U);
+  for (const std::string& line : lines) {
+    const std::string run = line.substr(0, line.rfind(':'));
+    EXPECT_EQ(line.substr(line.rfind(':')), last[run].empty() ? ":1" : ":2");
+    last[run] = line;
+  }
+}
+
+}  // namespace
+}  // namespace everstep

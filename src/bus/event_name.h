@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "flow/expression.h"
+
+namespace everstep {
+
+// What expressions of sinks and rules see: the one name `event`.
+class EventName final : public Names {
+ public:
+  explicit EventName(Value event) : event_(std::move(event)) {}
+  Value Find(std::string_view name) const override { return name == "event" ? event_ : Value(); }
+
+ private:
+  const Value event_;
+};
+
+}  // namespace everstep

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "bus/sink_pump.h"
+#include "engine/embedded_log.h"
+
+namespace everstep {
+
+// A sink at work: its pump on a thread of its own, woken by commits, by the sink and by time.
+class SinkRunner {
+ public:
+  struct Parts {
+    EmbeddedLog& log;
+    Clock& clock;
+    Random& random;
+    KeepPayload keep_payload;
+    std::function<void(const Alert&)> on_alert;
+  };
+  SinkRunner(Parts parts, std::unique_ptr<Sink> sink, SinkMark mark,
+             const SinkDefinition& definition);
+  // Waits for what the sink has under way to be ended, and keeps how far it has come.
+  ~SinkRunner();
+
+  SinkProgress progress() const { return pump_.progress(); }
+  Status Begin(Replay replay);
+  Status Purge(std::vector<std::pair<RunId, EventSeq>> letters);
+
+ private:
+  void Loop();
+  void Wake();
+  Status Do(const std::function<Status()>& order);
+  void Wait(const SinkPump::Next& next, std::uint64_t seen);
+
+  const Parts parts_;
+  CommitFeed::Watch watch_;
+  std::unique_ptr<Sink> sink_;
+  SinkPump pump_;
+
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool is_woken_ = false;  // guarded by mutex_, as the next two
+  bool stop_ = false;
+  std::vector<std::function<void()>> orders_;
+  std::thread thread_;
+};
+
+}  // namespace everstep
