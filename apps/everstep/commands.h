@@ -21,6 +21,16 @@ extern const Command kSignal;
 extern const Command kApprove;
 extern const Command kDeliver;
 extern const Command kReplay;
+extern const Command kOutbox;
+extern const Command kSinkSet;
+extern const Command kSinkShow;
+extern const Command kSinkPause;
+extern const Command kSinkResume;
+extern const Command kSinkRemove;
+extern const Command kDlqList;
+extern const Command kDlqShow;
+extern const Command kDlqReplay;
+extern const Command kDlqPurge;
 extern const Command kPlanCheck;
 extern const Command kPlanGraph;
 extern const Command kTokenCreate;
@@ -48,19 +58,21 @@ extern const Command kDemo;
 extern const Command kBenchAppend;
 extern const Command kBenchRun;
 extern const Command kBenchServe;
+extern const Command kBenchBus;
 extern const Command kVersion;
 extern const Command kHelp;
 
 // All of them, in the order in which the help shows them.
 inline constexpr const Command* kCommands[] = {
-    &kRun,          &kStart,     &kServe,       &kConfigCheck, &kConfigTable, &kLs,
-    &kShow,         &kEvents,    &kTimeline,    &kWhy,         &kSignal,      &kApprove,
-    &kDeliver,      &kReplay,    &kPlanCheck,   &kPlanGraph,   &kSecretSet,   &kSecretList,
-    &kSecretRemove, &kLogAppend, &kLogRead,     &kLogSnapshot, &kLogTimeline, &kLogRuns,
-    &kLogVerify,    &kLogBackup, &kLogRestore,  &kLogCompact,  &kLogRetain,   &kLogHealth,
-    &kTokenCreate,  &kTokenList, &kTokenRevoke, &kTokenRotate, &kAuditVerify, &kDoctor,
-    &kCompletion,   &kDemo,      &kBenchAppend, &kBenchRun,    &kBenchServe,  &kVersion,
-    &kHelp,
+    &kRun,         &kStart,       &kServe,       &kConfigCheck, &kConfigTable,  &kLs,
+    &kShow,        &kEvents,      &kTimeline,    &kWhy,         &kSignal,       &kApprove,
+    &kDeliver,     &kReplay,      &kOutbox,      &kSinkSet,     &kSinkShow,     &kSinkPause,
+    &kSinkResume,  &kSinkRemove,  &kDlqList,     &kDlqShow,     &kDlqReplay,    &kDlqPurge,
+    &kPlanCheck,   &kPlanGraph,   &kSecretSet,   &kSecretList,  &kSecretRemove, &kLogAppend,
+    &kLogRead,     &kLogSnapshot, &kLogTimeline, &kLogRuns,     &kLogVerify,    &kLogBackup,
+    &kLogRestore,  &kLogCompact,  &kLogRetain,   &kLogHealth,   &kTokenCreate,  &kTokenList,
+    &kTokenRevoke, &kTokenRotate, &kAuditVerify, &kDoctor,      &kCompletion,   &kDemo,
+    &kBenchAppend, &kBenchRun,    &kBenchServe,  &kBenchBus,    &kVersion,      &kHelp,
 };
 
 }  // namespace everstep::cli

@@ -268,7 +268,8 @@ SinkProgress SinkPump::progress() const {
 
 void SinkPump::Publish() {
   const std::lock_guard lock(mutex_);
-  progress_.position = queue_.position();
+  // Not past dead letters that are still to be written.
+  progress_.position = unsaved_.died.empty() ? queue_.position() : mark_.position;
   progress_.dead_letters = mark_.dead_letters;
   progress_.waiting = queue_.waiting();
   progress_.in_flight = queue_.in_flight();

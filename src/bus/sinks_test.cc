@@ -103,7 +103,7 @@ TEST(WebhookSinkTest, EverySecretSignsAndTheIdStaysTheSame) {
   const auto two = *WebhookSecret::Parse(std::string(40, 'A'));
   SinkDefinition definition;
   definition.kind = "webhook";
-  definition.webhook.emplace();
+  definition.webhook = SinkDefinition::Webhook();
   definition.webhook->url = server.Url("/in");
   const auto sink = NewWebhookSink(definition, client, clock, [&] {
     return Result<std::vector<WebhookSecret>>(std::vector{one, two});
@@ -129,7 +129,7 @@ TEST(WebhookSinkTest, AddressesOfThisMachineAreRefusedUnlessAllowed) {
   ManualClock clock;
   SinkDefinition definition;
   definition.kind = "webhook";
-  definition.webhook.emplace();
+  definition.webhook = SinkDefinition::Webhook();
   definition.webhook->url = "http://127.0.0.1:9/";
   const auto sink = NewWebhookSink(definition, client, clock, [] {
     return Result<std::vector<WebhookSecret>>(

@@ -31,6 +31,7 @@ class BenchServer {
   BenchServer();
 
   const std::string& address() const { return address_; }
+  std::string data() const { return folder_.path() + "/data"; }
   double CpuSeconds() const { return child_->CpuSeconds(); }
   double ResidentMegabytes() const { return child_->ResidentMegabytes(); }
   double ready_seconds() const { return ready_seconds_; }  // from its start to "listening"

@@ -49,13 +49,16 @@ Rate Measure(const BenchServer& server, const std::vector<std::vector<std::strin
 }
 
 // Runs of ten steps; each connection has runs of its own.
-std::vector<std::vector<std::string>> Appends(std::size_t events, std::size_t batch) {
+std::vector<std::vector<std::string>> Appends(std::size_t events, std::size_t batch,
+                                              std::size_t first_run = 0) {
   std::vector<std::vector<std::string>> requests(kConnections);
   const std::size_t runs =
       std::max<std::size_t>(1, events / Workload::kEventsPerRun / kConnections);
   for (std::size_t number = 0; number < kConnections; ++number) {
     Workload work("default");
-    for (std::size_t run = 0; run < runs; ++run) work.AddRun(run * kConnections + number);
+    for (std::size_t run = 0; run < runs; ++run) {
+      work.AddRun(first_run + run * kConnections + number);
+    }
     for (std::size_t from = 0; from < work.size(); from += batch) {
       std::string body;
       for (const std::string_view event : work.Batch(from, batch)) {
@@ -90,6 +93,17 @@ void ServeAppends(std::size_t events, BenchReport& report) {
   report.AtLeast("appends / limit", appends.per_second / limit * 100, "%", 40);
   report.Add("server CPU", appends.server_cpu_micros, "µs/event");
   report.Add("append answered, p50", appends.p50_micros, "µs");
+}
+
+AppendedBatches AppendInBatches(const BenchServer& server, std::size_t events,
+                                std::size_t first_run) {
+  constexpr std::size_t kBatch = 100;
+  const auto requests = Appends(events, kBatch, first_run);
+  const double begin = WallSeconds();
+  (void)Measure(server, requests, 200);
+  const std::size_t runs =
+      std::max<std::size_t>(1, events / Workload::kEventsPerRun / kConnections) * kConnections;
+  return {runs, runs * Workload::kEventsPerRun, WallSeconds() - begin};
 }
 
 void ServeBatches(std::size_t events, BenchReport& report) {

@@ -13,6 +13,16 @@ namespace everstep::cli {
 void ServeAppends(std::size_t events, BenchReport& report);
 // Batches of a hundred.
 void ServeBatches(std::size_t events, BenchReport& report);
+// Appends to a server in batches of a hundred over 64 connections; its runs are numbered from
+// `first_run` on.
+class BenchServer;
+struct AppendedBatches {
+  std::size_t runs = 0;
+  std::size_t events = 0;
+  double seconds = 0;
+};
+AppendedBatches AppendInBatches(const BenchServer& server, std::size_t events,
+                                std::size_t first_run);
 // Runs of `steps` steps by a worker process: a bounded number in flight, then clients that wait.
 void ServeRuns(std::size_t steps, std::size_t runs, BenchReport& report);
 // One client, one run at a time, beside a raw synced write.

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The event bus against real receivers: a webhook receiver of its own process, nats-server with
+# JetStream, files. A sink that is down for a whole load, kill -9 of every side, slow and refusing
+# receivers, dead letters through the command line, events that come in.
+# usage: bus.sh [PROGRAM [EVENTS [SEED]]]
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+program=$(realpath "${1:-${EVERSTEP:-$here/../../build/release/everstep}}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset EVERSTEP_STORE EVERSTEP_SERVER EVERSTEP_TOKEN EVERSTEP_TOKEN_FILE EVERSTEP_CA_FILE EVERSTEP_CONFIG
+
+/usr/bin/python3 "$here/bus.py" "$program" "$work" "${2:-100000}" "${3:-20261117}"
