@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "event/identifier.h"
 #include "base/hmac.h"
+#include "event/identifier.h"
 #include "serve/private_file.h"
 
 namespace everstep {

@@ -2,9 +2,9 @@
 
 #include <charconv>
 
+#include "base/hmac.h"
 #include "base/json.h"
 #include "flow/utf8.h"
-#include "base/hmac.h"
 #include "serve/private_file.h"
 #include "work/encoding.h"
 
