@@ -46,10 +46,17 @@ std::optional<std::string> PlaceOf(std::string_view cursor) {
   return std::string(place);
 }
 
-// Where in an index the page begins: behind the cursor, and not at `created_until` or later.
+// Where in an index the page begins, walking down it or (oldest first) up: behind the cursor, and
+// within the times that are asked for.
 Result<std::string> FirstPlace(const RunQuery& query) {
   std::string first;
-  if (query.created_until != Timestamp{}) {
+  if (query.oldest_first) {
+    first.assign(kListPlaceBytes + 1, '\xff');
+    if (query.created_from != Timestamp{}) {
+      first.clear();
+      AppendListPlace(first, query.created_from, RunNo(0));
+    }
+  } else if (query.created_until != Timestamp{}) {
     AppendListPlace(first, query.created_until - std::chrono::microseconds(1), RunNo(UINT64_MAX));
   }
   if (query.cursor.empty()) return first;
@@ -57,8 +64,17 @@ Result<std::string> FirstPlace(const RunQuery& query) {
   if (!behind) {
     return Error{ErrorCode::kInvalidArgument, "the cursor is not one that a list gave", {}};
   }
+  if (query.oldest_first) return std::min(first, *behind);
   behind->push_back('\0');  // the next possible key
   return std::max(first, *behind);
+}
+
+// Whether the walk has come out of the times that are asked for.
+bool IsOver(const RunQuery& query, Timestamp created_at) {
+  if (query.oldest_first) {
+    return query.created_until != Timestamp{} && created_at >= query.created_until;
+  }
+  return query.created_from != Timestamp{} && created_at < query.created_from;
 }
 
 bool Matches(const RunQuery& query, const StoredRun& run) {
@@ -118,13 +134,20 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
   RunPage page;
   std::string place;
   std::size_t rows = 0;
-  auto row = view_->Seek(Table::kIndex, prefix + *first);
-  for (; row->Valid() && row->key().starts_with(prefix); row->Next(), ++rows) {
+  const std::string at_first = prefix + *first;
+  auto row = query.oldest_first ? view_->SeekForPrev(Table::kIndex, at_first)
+                                : view_->Seek(Table::kIndex, at_first);
+  // The cursor's own run is not behind it.
+  const bool seen =
+      query.oldest_first && !query.cursor.empty() && row->Valid() && row->key() == at_first;
+  if (seen) row->Prev();
+  for (; row->Valid() && row->key().starts_with(prefix);
+       query.oldest_first ? row->Prev() : row->Next(), ++rows) {
     if (row->key().size() != prefix.size() + kListPlaceBytes) {
       return CorruptRow({.table = Table::kIndex}, "a row of the list of runs cannot be read");
     }
     const ListPlace at = ParseListPlace(row->key().substr(prefix.size()));
-    if (query.created_from != Timestamp{} && at.created_at < query.created_from) break;
+    if (IsOver(query, at.created_at)) break;
     if (page.runs.size() == query.limit || rows == kRowsPerPageMax) {
       page.cursor = MakeCursor(place);
       break;
@@ -133,7 +156,9 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
     auto run = ListedRun(at.run);
     if (!run) return std::move(run).error();
     const bool readable = run->state.status != RunStatus::kAbsent;
-    if (!readable || Matches(query, *run)) page.runs.push_back(std::move(*run));
+    if (readable && !Matches(query, *run)) continue;
+    page.runs.push_back(std::move(*run));
+    page.cursors.push_back(MakeCursor(place));
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
   return page;
@@ -199,6 +224,22 @@ Result<std::optional<HookHolder>> KeyedReader::FindHook(std::string_view tenant_
   auto holder = DecodeHolder(**row);
   if (!holder) return CorruptRow({.table = Table::kIndex}, "a hook token's row cannot be read");
   return holder;
+}
+
+Result<std::vector<HeldToken>> KeyedReader::ListHooks(std::string_view tenant_id,
+                                                      std::string_view after, std::size_t limit) {
+  std::vector<HeldToken> tokens;
+  const std::string prefix(keys_.Token(tenant_id, {}));
+  // The next possible key behind it.
+  const std::string from = after.empty() ? prefix : prefix + std::string(after) + '\0';
+  auto row = view_->Seek(Table::kIndex, from);
+  for (; row->Valid() && row->key().starts_with(prefix) && tokens.size() < limit; row->Next()) {
+    auto holder = DecodeHolder(row->value());
+    if (!holder) return CorruptRow({.table = Table::kIndex}, "a hook token's row cannot be read");
+    tokens.push_back({std::string(row->key().substr(prefix.size())), *std::move(holder)});
+  }
+  if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  return tokens;
 }
 
 Result<std::vector<Timer>> KeyedReader::TimersDue(const TimerQuery& query) {

@@ -258,6 +258,12 @@ Result<std::optional<Event>> KeyedReader::FindBackwards(const StoredRun& run, co
 Result<std::vector<Event>> KeyedReader::ReadEvents(const StoredRun& run, const EventQuery& query) {
   if (query.limit == 0 || query.after >= query.until) return std::vector<Event>();
   if (query.type || query.entity) return WalkChains(run, query);
+  if (query.until == Next(query.after)) {
+    // One event is found without walking.
+    auto event = EventAt(run, query.until);
+    if (!event) return std::move(event).error();
+    if (*event) return std::vector<Event>{std::move(**event)};
+  }
   return ReadRange(run, query);
 }
 

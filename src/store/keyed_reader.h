@@ -32,6 +32,8 @@ class KeyedReader final : public StateReader {
   Result<RunPage> ListRuns(const RunQuery& query) override;
   Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
                                              std::string_view token) override;
+  Result<std::vector<HeldToken>> ListHooks(std::string_view tenant_id, std::string_view after,
+                                           std::size_t limit) override;
   Result<std::vector<Timer>> TimersDue(const TimerQuery& query) override;
   Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override;
   Result<std::optional<std::string>> FindDocument(const DocumentKey& key) override;

@@ -41,6 +41,14 @@ struct HookHolder {
   bool operator==(const HookHolder&) const = default;
 };
 
+// A token that is held.
+struct HeldToken {
+  std::string token;
+  HookHolder holder;
+
+  bool operator==(const HeldToken&) const = default;
+};
+
 struct Timer {
   Timestamp due_at{};
   RunId run_id;
@@ -159,13 +167,15 @@ struct RunQuery {
   Timestamp created_until{};  // exclusive; unset: open
   Timestamp updated_from{};   // likewise
   Timestamp updated_until{};
-  std::string cursor{};  // empty: from the newest
+  std::string cursor{};  // empty: from the first
   std::size_t limit = 50;
+  bool oldest_first = false;
 };
 
 struct RunPage {
-  std::vector<StoredRun> runs;  // newest first
-  std::string cursor;           // goes on behind the last run; empty: there are no more
+  std::vector<StoredRun> runs;       // newest first, unless asked otherwise
+  std::string cursor;                // goes on behind the last run; empty: there are no more
+  std::vector<std::string> cursors;  // behind each of the runs, also behind the last of all
 };
 
 // A small document that belongs to no run, of a tenant (or of none: an empty one): its kind and its
@@ -178,6 +188,11 @@ enum class DocumentKind : std::uint8_t {
   kInboundRule = 4,
   kAnswer = 8,
   kQueue = 9,
+  kMessage = 16,
+  kMessageContent = 17,
+  kEndpoint = 18,
+  kStream = 19,
+  kStreamChunk = 20,
 };
 struct DocumentKey {
   DocumentKind kind{};
@@ -226,6 +241,9 @@ class StateReader {
   virtual Result<RunPage> ListRuns(const RunQuery& query) = 0;
   virtual Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
                                                      std::string_view token) = 0;
+  // Tokens that are held, in order of their bytes, behind `after` (empty: from the first).
+  virtual Result<std::vector<HeldToken>> ListHooks(std::string_view tenant_id,
+                                                   std::string_view after, std::size_t limit) = 0;
   // In order of due time. Reads only what it returns, so that who goes on behind the last place
   // does not walk over timers that are gone.
   virtual Result<std::vector<Timer>> TimersDue(const TimerQuery& query) = 0;

@@ -28,6 +28,76 @@ TEST_P(ListContract, RunsAreListedNewestFirst) {
   EXPECT_THAT(ListedIds({.tenant_id = "acme"}), ElementsAre("b", "a", "c"));
 }
 
+TEST_P(ListContract, RunsAreListedOldestFirstWhenAskedTo) {
+  std::vector<Timestamp> created;
+  for (const char* id : {"a", "b", "c", "d", "e"}) {
+    created.push_back(bench_.now());
+    bench_.StartedRun(id);
+  }
+  RunQuery query{.tenant_id = "acme", .limit = 2, .oldest_first = true};
+  EXPECT_THAT(ListedIds(query), ElementsAre("a", "b"));
+  query.cursor = List(query).cursor;
+  EXPECT_THAT(ListedIds(query), ElementsAre("c", "d"));
+  query.cursor = List(query).cursor;
+  EXPECT_THAT(ListedIds(query), ElementsAre("e"));
+  const RunPage last = List(query);
+  EXPECT_EQ(last.cursor, "");
+  // What comes later is found behind the last of all.
+  query.cursor = last.cursors.back();
+  EXPECT_THAT(ListedIds(query), IsEmpty());
+  bench_.StartedRun("f");
+  EXPECT_THAT(ListedIds(query), ElementsAre("f"));
+  query.cursor.clear();
+  query.created_from = created[1];
+  query.created_until = created[3];
+  query.limit = 10;
+  EXPECT_THAT(ListedIds(query), ElementsAre("b", "c"));
+}
+
+TEST_P(ListContract, EveryRunOfAPageHasACursor) {
+  for (const char* id : {"a", "b", "c"}) bench_.StartedRun(id);
+  RunQuery query{.tenant_id = "acme"};
+  const RunPage page = List(query);
+  ASSERT_EQ(page.cursors.size(), 3U);
+  query.cursor = page.cursors[1];
+  EXPECT_THAT(ListedIds(query), ElementsAre("a"));
+}
+
+TEST_P(ListContract, HeldTokensAreListedByTenant) {
+  for (const char* id : {"a", "b", "c"}) {
+    RunScribe& run = bench_.StartedRun(id);
+    ASSERT_TRUE(bench_.Append(run, kHookCreated, "hook", {.token = std::string("t-") + id}));
+  }
+  const auto tokens = [this](const char* tenant, const char* after, std::size_t limit) {
+    std::vector<std::string> found;
+    const auto held = bench_.Read()->ListHooks(tenant, after, limit);
+    for (const HeldToken& token : *held)
+      found.push_back(token.token + "=" + token.holder.run_id.value());
+    return found;
+  };
+  EXPECT_THAT(tokens("acme", "", 10), ElementsAre("t-a=a", "t-b=b", "t-c=c"));
+  EXPECT_THAT(tokens("acme", "t-a", 1), ElementsAre("t-b=b"));
+  EXPECT_THAT(tokens("acm", "", 10), IsEmpty());
+}
+
+TEST_P(ListContract, StreamsGoWithTheirRun) {
+  RunScribe& run = bench_.StartedRun("run-1");
+  ASSERT_TRUE(bench_.Append(run, kRunCompleted));
+  const auto document = [](DocumentKind kind, const std::string& name) {
+    return TenantDocument{{kind, "acme", name}, "x"};
+  };
+  const std::string mine("run-1\0out", 9);
+  const std::string other("run-10\0out", 10);
+  ASSERT_TRUE(bench_.store().PutDocuments(std::vector{document(DocumentKind::kStream, mine),
+                                                      document(DocumentKind::kStreamChunk, mine),
+                                                      document(DocumentKind::kStream, other)}));
+  ASSERT_TRUE(Purge({RunId("run-1")}));
+  const auto reader = bench_.Read();
+  EXPECT_FALSE(*reader->FindDocument({DocumentKind::kStream, "acme", mine}));
+  EXPECT_FALSE(*reader->FindDocument({DocumentKind::kStreamChunk, "acme", mine}));
+  EXPECT_TRUE(*reader->FindDocument({DocumentKind::kStream, "acme", other}));
+}
+
 TEST_P(ListContract, EachFilterChoosesItsRuns) {
   RunScribe& one = bench_.StartedRun("one", Scope("web", "build"));
   bench_.StartedRun("two", Scope("web", "deploy"));

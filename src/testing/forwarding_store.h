@@ -43,6 +43,10 @@ class ForwardingReader : public StateReader {
                                              std::string_view token) override {
     return reader_->FindHook(tenant_id, token);
   }
+  Result<std::vector<HeldToken>> ListHooks(std::string_view tenant_id, std::string_view after,
+                                           std::size_t limit) override {
+    return reader_->ListHooks(tenant_id, after, limit);
+  }
   Result<std::vector<Timer>> TimersDue(const TimerQuery& query) override {
     return reader_->TimersDue(query);
   }
