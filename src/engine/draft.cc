@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/uuid.h"
+#include "engine/order_rule.h"
 #include "event/catalogue.h"
 #include "event/idempotency_key.h"
 #include "machine/machine.h"
@@ -71,6 +72,7 @@ Draft::Draft(LiveRun& run, World world)
 }
 
 Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
+  if (order.rule != nullptr) return ApplyRule(order, defaults);
   const bool single =
       order.events.size() == 1 && !order.events[0].starts_run && order.events[0].entity_id != "*";
   if (single) return Place(order.events[0], defaults);
@@ -113,6 +115,41 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
   undo_ = nullptr;
   first->placed->duplicate = all_duplicates;
   return std::move(*first);
+}
+
+Draft::Answer Draft::ApplyRule(const AppendOrder& order, const RunScope& defaults) {
+  static EntityState none;
+  EntityState* entity = &none;
+  if (const auto key = order.rule->About()) {
+    auto found = run_.Entity(*key);
+    if (!found) return {std::move(found).error(), nullptr, std::nullopt};
+    entity = *found;
+  }
+  const EventWrite* mark = order.rule->Mark();
+  if (mark != nullptr && entity->status != EntityStatus::kAbsent) {
+    auto repeat = FindDuplicate(*mark, Resolve(run_.state(), *entity, *mark, {}));
+    if (!repeat) return {std::move(repeat).error(), nullptr, std::nullopt};
+    if (*repeat) {
+      order.rule->Decided(run_.state(), *entity, {});
+      return std::move(**repeat);
+    }
+  }
+  auto writes = order.rule->Decide(run_.state(), *entity);
+  if (!writes) return {std::move(writes).error(), nullptr, std::nullopt};
+  const std::size_t before = unit_->change.events.size();
+  Answer answer{Placed{}, nullptr, std::nullopt};
+  if (writes->empty()) {
+    // It rests on the last event, which may be on its way, or in this very draft.
+    answer.placed = Placed{run_.run_id(), {}, run_.state().last_seq, run_.state().updated_at, true};
+    answer.earlier = run_.OnItsWay();
+    if (before > 0) answer.event_index = before - 1;
+  } else {
+    answer = Apply({order.run_id, std::move(*writes)}, defaults);
+  }
+  if (answer.placed) {
+    order.rule->Decided(run_.state(), *entity, std::span(unit_->change.events).subspan(before));
+  }
+  return answer;
 }
 
 Result<std::vector<EventWrite>> Draft::Expand(const AppendOrder& order) {

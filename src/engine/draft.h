@@ -41,6 +41,7 @@ class Draft {
  private:
   struct Savepoint;
 
+  Answer ApplyRule(const AppendOrder& order, const RunScope& defaults);
   Result<std::vector<EventWrite>> Expand(const AppendOrder& order);
   Answer Place(const EventWrite& write, const RunScope& defaults);
   Status AdoptScope(const EventWrite& write, const RunScope& defaults);

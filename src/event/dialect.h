@@ -12,10 +12,13 @@
 
 namespace everstep {
 
+class OrderRule;  // engine/order_rule.h
+
 // What one JSON document asks to append: events of one run, one commit, in this order.
 struct AppendOrder {
   RunId run_id;
   std::vector<EventWrite> events;
+  OrderRule* rule = nullptr;  // set: it says which events, when their turn comes; not owned
 };
 
 inline constexpr std::size_t kEventBytesMax = 1 << 20;
