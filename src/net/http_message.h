@@ -56,6 +56,7 @@ enum class HttpFailure : std::uint8_t {
 struct HttpOutcome {
   HttpFailure failure = HttpFailure::kNone;
   std::string message;    // of a failure
+  bool connected = true;  // of a failure: the request may have been taken
   HttpResponse response;  // of an answer
 };
 

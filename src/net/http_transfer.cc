@@ -193,6 +193,8 @@ bool HttpTransfer::Prepare(HttpOutcome& failure) {
   Set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   Set(handle, CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::min(left, request_.connect_timeout).count()));
+  // A peer that is gone is noticed, however long its answer may take.
+  Set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   Set(handle, CURLOPT_WRITEFUNCTION, &HttpTransfer::OnBody);
   Set(handle, CURLOPT_WRITEDATA, this);
   Set(handle, CURLOPT_HEADERFUNCTION, &HttpTransfer::OnHeader);
@@ -326,6 +328,7 @@ HttpOutcome HttpTransfer::Failure(CURLcode code) const {
   HttpOutcome outcome;
   outcome.failure = FailureOf(code);
   outcome.message = reason_[0] != '\0' ? reason_.data() : curl_easy_strerror(code);
+  outcome.connected = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST;
   if (too_large_ || outcome.failure == HttpFailure::kTooLarge) {
     outcome.failure = HttpFailure::kTooLarge;
     outcome.message =
