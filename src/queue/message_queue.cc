@@ -1,0 +1,312 @@
+#include "queue/message_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "queue/queue_rows.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kRowsPerRead = 1000;
+constexpr std::size_t kNameBytesMax = 1024;
+constexpr std::size_t kHeadersMax = 64;
+
+Error Bad(std::string what) { return {ErrorCode::kInvalidArgument, std::move(what), {}}; }
+
+Status Check(const NewMessage& message, const MessageQueueOptions& options) {
+  constexpr std::string_view kPrefix = "msg_";
+  const std::string_view id = message.id;
+  if (!id.empty() && !(id.starts_with(kPrefix) && IsUlid(id.substr(kPrefix.size())))) {
+    return Bad("a message's id is msg_ and a ULID");
+  }
+  if (message.topic.empty() || message.topic.size() > kNameBytesMax) {
+    return Bad("a message needs a topic of at most 1,024 bytes");
+  }
+  if (message.key.size() > kNameBytesMax || message.group.size() > kNameBytesMax) {
+    return Bad("a message's key and group have at most 1,024 bytes");
+  }
+  if (message.headers.size() > kHeadersMax) return Bad("a message has at most 64 headers");
+  if (message.body.size() > options.body_bytes_max) {
+    return Bad("a message has at most " + std::to_string(options.body_bytes_max) + " bytes");
+  }
+  return Ok();
+}
+
+}  // namespace
+
+MessageQueue::MessageQueue(Parts parts, Options options)
+    : parts_(std::move(parts)), options_(options), ulids_(parts_.clock, parts_.random) {}
+
+Result<std::unique_ptr<MessageQueue>> MessageQueue::Open(Parts parts, Options options) {
+  std::unique_ptr<MessageQueue> queue(new MessageQueue(std::move(parts), options));
+  if (const Status loaded = queue->Load(); !loaded) return loaded.error();
+  return queue;
+}
+
+Status MessageQueue::Load() {
+  const auto visit = [this](DocumentKind kind, const auto& take) -> Status {
+    DocumentQuery query{.kind = kind, .tenant_id = kQueueRows, .limit = kRowsPerRead};
+    while (true) {
+      const auto rows = parts_.store.Read()->ListDocuments(query);
+      if (!rows) return rows.error();
+      for (const TenantDocument& row : *rows) {
+        if (!take(row)) {
+          return Error{ErrorCode::kStoreCorrupt, "a row of the queue cannot be read", {}};
+        }
+      }
+      if (rows->size() < kRowsPerRead) return Ok();
+      query.after = rows->back().key.name;
+    }
+  };
+  const std::lock_guard lock(mutex_);
+  Status loaded = visit(DocumentKind::kEndpoint, [this](const TenantDocument& row) {
+    auto endpoint = DecodeEndpoint(*row.text);
+    if (!endpoint) return false;
+    endpoints_[row.key.name] = {*std::move(endpoint), 0, SteadyNow()};
+    return true;
+  });
+  if (!loaded) return loaded;
+  return visit(DocumentKind::kMessage, [this](const TenantDocument& row) {
+    auto head = DecodeMessageHead(row.key.name, *row.text);
+    if (!head) return false;
+    Entry& entry = messages_[row.key.name];
+    entry.head = *std::move(head);
+    if (!entry.head.key.empty()) keys_[KeyOf(entry.head)] = entry.head.id;
+    Place(entry);
+    return true;
+  });
+}
+
+MessageQueue::~MessageQueue() { Stop(); }
+
+void MessageQueue::Start() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void MessageQueue::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  settled_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string MessageQueue::KeyOf(const MessageHead& head) {
+  return head.tenant_id + '\0' + head.topic + '\0' + head.group + '\0' + head.key;
+}
+
+// ---- sending
+
+Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> messages) {
+  for (const NewMessage& message : messages) {
+    if (const Status fine = Check(message, options_); !fine) return fine.error();
+  }
+  std::vector<std::string> ids;
+  std::vector<std::string> mine;
+  std::vector<TenantDocument> rows;
+  {
+    const std::lock_guard lock(mutex_);
+    if (messages_.size() + messages.size() > options_.messages_max) {
+      return Error{
+          ErrorCode::kAdmissionRejected, "the queue is full", {}, std::chrono::milliseconds(1'000)};
+    }
+    const Timestamp now = parts_.clock.Now();
+    for (NewMessage& message : messages) {
+      MessageHead head;
+      head.tenant_id = std::move(message.tenant_id);
+      head.topic = std::move(message.topic);
+      head.group = std::move(message.group);
+      head.key = std::move(message.key);
+      head.sent_at = now;
+      head.due_at = now + message.delay;
+      if (!head.key.empty()) {
+        const auto held = keys_.find(KeyOf(head));
+        if (held != keys_.end()) {
+          ids.push_back(held->second);
+          continue;
+        }
+      }
+      if (message.id.empty()) message.id = "msg_" + ulids_.Next();
+      if (const auto known = messages_.find(message.id); known != messages_.end()) {
+        if (known->second.head.tenant_id != head.tenant_id) return Bad("the id is taken");
+        ids.push_back(message.id);
+        continue;
+      }
+      head.id = std::move(message.id);
+      if (!head.key.empty()) keys_[KeyOf(head)] = head.id;
+      ids.push_back(head.id);
+      mine.push_back(head.id);
+      rows.push_back(HeadRow(head));
+      rows.push_back({ContentKey(head.id), EncodeMessageContent(message.headers, message.body)});
+      messages_[head.id].head = std::move(head);
+    }
+  }
+  const Status written = rows.empty() ? Ok() : parts_.rows.Write(std::move(rows));
+  std::unique_lock lock(mutex_);
+  for (const std::string& id : mine) {
+    const auto found = messages_.find(id);
+    EVERSTEP_ASSERT(found != messages_.end());
+    if (written) {
+      Place(found->second);
+    } else {
+      Forget(id);
+    }
+  }
+  settled_.notify_all();
+  WakeLocked();
+  if (!written) return written.error();
+  // A message of somebody else that is still being written is not yet a promise.
+  const auto all_durable = [&] {
+    return stop_ || std::ranges::none_of(ids, [this](const std::string& id) {
+             const auto found = messages_.find(id);
+             return found != messages_.end() && found->second.state == State::kWriting;
+           });
+  };
+  settled_.wait(lock, all_durable);
+  return ids;
+}
+
+void MessageQueue::Forget(const std::string& id) {
+  const auto found = messages_.find(id);
+  if (found == messages_.end()) return;
+  if (!found->second.head.key.empty()) keys_.erase(KeyOf(found->second.head));
+  messages_.erase(found);
+}
+
+void MessageQueue::Place(Entry& entry) {
+  if (entry.head.dead) {
+    entry.state = State::kDead;
+    ++dead_;
+    return;
+  }
+  entry.state = State::kWaiting;
+  due_.emplace(entry.head.due_at, entry.head.id);
+}
+
+void MessageQueue::MakeReady(Entry& entry) {
+  entry.state = State::kReady;
+  ready_[{entry.head.tenant_id, entry.head.topic}].push_back(entry.head.id);
+}
+
+// ---- endpoints
+
+Status MessageQueue::Register(Endpoint endpoint) {
+  const std::string place = EndpointPlace(endpoint.tenant_id, endpoint.id);
+  std::vector<TenantDocument> rows;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = endpoints_.find(place);
+    if (known == endpoints_.end() || !(known->second.endpoint == endpoint)) {
+      rows.push_back(EndpointRow(place, EncodeEndpoint(endpoint)));
+      // Another process that answers at the same address has taken its place.
+      std::erase_if(endpoints_, [&](const auto& other) {
+        const Endpoint& before = other.second.endpoint;
+        const bool replaced = other.first != place && before.tenant_id == endpoint.tenant_id &&
+                              before.routes == endpoint.routes;
+        if (replaced) rows.push_back(EndpointRow(other.first, std::nullopt));
+        return replaced;
+      });
+    }
+    Live& live = endpoints_[place];
+    live.endpoint = std::move(endpoint);
+    live.heard = SteadyNow();
+    WakeLocked();
+  }
+  return rows.empty() ? Ok() : parts_.rows.Write(std::move(rows));
+}
+
+void MessageQueue::Unregister(const std::string& tenant_id, const std::string& id) {
+  const std::string place = EndpointPlace(tenant_id, id);
+  const std::lock_guard lock(mutex_);
+  if (endpoints_.erase(place) > 0) dirty_.push_back(EndpointRow(place, std::nullopt));
+  WakeLocked();
+}
+
+void MessageQueue::DropSilent() {
+  const auto silent = SteadyNow() - options_.endpoint_lease;
+  std::erase_if(endpoints_, [&](const auto& entry) {
+    const bool drop = entry.second.heard < silent && entry.second.under_way == 0;
+    if (drop) dirty_.push_back(EndpointRow(entry.first, std::nullopt));
+    return drop;
+  });
+}
+
+void MessageQueue::LookAgain() {
+  const std::lock_guard lock(mutex_);
+  look_again_ = true;
+  WakeLocked();
+}
+
+// ---- looking
+
+std::vector<MessageQueue::Seen> MessageQueue::List(const std::string& tenant_id,
+                                                   const std::string& after, std::size_t limit,
+                                                   bool dead_only) {
+  std::vector<Seen> seen;
+  const std::lock_guard lock(mutex_);
+  for (auto entry = messages_.upper_bound(after); entry != messages_.end() && seen.size() < limit;
+       ++entry) {
+    const Entry& message = entry->second;
+    if (message.head.tenant_id != tenant_id || message.state == State::kWriting) continue;
+    if (dead_only && message.state != State::kDead) continue;
+    seen.push_back({message.head, message.state == State::kUnderWay});
+  }
+  return seen;
+}
+
+MessageQueue::Counts MessageQueue::CountAll() {
+  const std::lock_guard lock(mutex_);
+  Counts counts;
+  counts.under_way = under_way_;
+  counts.endpoints = endpoints_.size();
+  counts.dead = dead_;
+  counts.waiting = messages_.size() - counts.under_way - counts.dead;
+  return counts;
+}
+
+Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::string& id) {
+  MessageHead head;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = messages_.find(id);
+    const bool there = found != messages_.end() && found->second.head.tenant_id == tenant_id &&
+                       found->second.state == State::kDead;
+    if (!there) return false;
+    found->second.state = State::kWriting;
+    --dead_;
+    head = found->second.head;
+  }
+  head.dead = false;
+  head.attempt = 1;
+  head.due_at = parts_.clock.Now();
+  const Status written = parts_.rows.Write({HeadRow(head)});
+  const std::lock_guard lock(mutex_);
+  Entry& entry = messages_.at(id);
+  if (written) entry.head = std::move(head);
+  Place(entry);
+  WakeLocked();
+  if (!written) return written.error();
+  return true;
+}
+
+Result<bool> MessageQueue::Remove(const std::string& tenant_id, const std::string& id) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = messages_.find(id);
+    const bool there = found != messages_.end() && found->second.head.tenant_id == tenant_id &&
+                       found->second.state == State::kDead;
+    if (!there) return false;
+    --dead_;
+    Forget(id);
+  }
+  const Status written = parts_.rows.Write(
+      {{{DocumentKind::kMessage, kQueueRows, id}, std::nullopt}, {ContentKey(id), std::nullopt}});
+  if (!written) return written.error();
+  return true;
+}
+
+}  // namespace everstep

@@ -1,0 +1,221 @@
+// The half of MessageQueue that delivers: what is due, to whom, and what becomes of it.
+
+#include <algorithm>
+#include <utility>
+
+#include "queue/message_queue.h"
+#include "queue/queue_rows.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::chrono::milliseconds kLookHeldEvery{500};
+constexpr std::size_t kErrorBytesMax = 1024;
+
+}  // namespace
+
+void MessageQueue::Loop() {
+  while (true) {
+    while (Turn()) {
+    }
+    std::unique_lock lock(mutex_);
+    if (stop_) return;
+    auto wait = std::chrono::milliseconds(1'000);
+    if (!held_.empty()) wait = kLookHeldEvery;
+    if (!due_.empty()) {
+      const auto left = due_.begin()->first - parts_.clock.Now();
+      wait = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(left),
+                        std::chrono::milliseconds(0), wait);
+    }
+    woken_.wait_for(lock, wait, [this] { return stop_ || woken_again_; });
+    woken_again_ = false;
+  }
+}
+
+bool MessageQueue::Turn() {
+  std::vector<MessageCourier::Delivery> outgoing;
+  std::vector<TenantDocument> dirty;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_) return false;
+    TakeEnded();
+    WakeDue(parts_.clock.Now());
+    DropSilent();
+    Dispatch();
+    outgoing.swap(outgoing_);
+    dirty.swap(dirty_);
+  }
+  const bool worked = !outgoing.empty() || !dirty.empty();
+  for (MessageCourier::Delivery& delivery : outgoing) {
+    std::string id = delivery.head.id;
+    parts_.courier.Deliver(std::move(delivery), [this, id](DeliveryOutcome outcome) {
+      const std::lock_guard lock(mutex_);
+      ended_.push_back({id, std::move(outcome)});
+      WakeLocked();
+    });
+  }
+  // Should it fail, the store has stopped: the next process delivers once more.
+  if (!dirty.empty()) (void)parts_.rows.Write(std::move(dirty));
+  return worked;
+}
+
+void MessageQueue::WakeLocked() {
+  woken_again_ = true;
+  woken_.notify_one();
+}
+
+void MessageQueue::WakeDue(Timestamp now) {
+  while (!due_.empty() && due_.begin()->first <= now) {
+    const std::string id = due_.begin()->second;
+    due_.erase(due_.begin());
+    MakeReady(messages_.at(id));
+  }
+  const bool look = look_again_ || SteadyNow() - look_held_ >= kLookHeldEvery;
+  if (!look || held_.empty()) return;
+  look_again_ = false;
+  look_held_ = SteadyNow();
+  for (auto group = held_.begin(); group != held_.end();) {
+    if (parts_.is_held(group->first.first, group->first.second)) {
+      ++group;
+      continue;
+    }
+    for (const std::string& id : group->second) MakeReady(messages_.at(id));
+    group = held_.erase(group);
+  }
+}
+
+void MessageQueue::Dispatch() {
+  for (auto topic = ready_.begin(); topic != ready_.end();) {
+    while (!topic->second.empty() && DispatchOne(topic->first, topic->second)) {
+    }
+    topic = topic->second.empty() ? ready_.erase(topic) : std::next(topic);
+  }
+}
+
+// False: nobody takes messages of this topic now.
+bool MessageQueue::DispatchOne(const Topic& topic, std::deque<std::string>& ready) {
+  Live* live = FindPlace(topic);
+  if (live == nullptr) return false;
+  Entry& entry = messages_.at(ready.front());
+  ready.pop_front();
+  const Group group{entry.head.tenant_id, entry.head.group};
+  const bool grouped = !entry.head.group.empty();
+  if (grouped && parts_.is_held(group.first, group.second)) {
+    entry.state = State::kHeld;
+    held_[group].push_back(entry.head.id);
+    return true;
+  }
+  if (grouped && entry.head.key.empty()) {
+    GroupState& state = groups_[group];
+    if (state.busy) {
+      entry.state = State::kBehind;
+      state.behind.push_back(entry.head.id);
+      return true;
+    }
+    state.busy = true;
+  }
+  Launch(entry, *live);
+  return true;
+}
+
+MessageQueue::Live* MessageQueue::FindPlace(const Topic& topic) {
+  Live* best = nullptr;
+  const auto silent = SteadyNow() - options_.endpoint_lease;
+  for (auto& [place, live] : endpoints_) {
+    if (live.endpoint.tenant_id != topic.first || live.heard < silent) continue;
+    if (live.under_way >= live.endpoint.concurrency) continue;
+    if (live.endpoint.UrlFor(topic.second) == nullptr) continue;
+    if (best == nullptr || live.under_way < best->under_way) best = &live;
+  }
+  return best;
+}
+
+void MessageQueue::Launch(Entry& entry, Live& live) {
+  MessageCourier::Delivery delivery;
+  const auto content = parts_.store.Read()->FindDocument(ContentKey(entry.head.id));
+  const auto decoded =
+      content && *content ? DecodeMessageContent(**content) : std::optional<MessageContent>();
+  entry.state = State::kUnderWay;
+  entry.endpoint = EndpointPlace(live.endpoint.tenant_id, live.endpoint.id);
+  ++live.under_way;
+  ++under_way_;
+  if (!decoded) {
+    ended_.push_back(
+        {entry.head.id, {DeliveryOutcome::Kind::kFailed, {}, "the content cannot be read"}});
+    WakeLocked();
+    return;
+  }
+  delivery.head = entry.head;
+  delivery.content = *decoded;
+  delivery.url = *live.endpoint.UrlFor(entry.head.topic);
+  delivery.secret = live.endpoint.secret;
+  delivery.on_this_machine = live.endpoint.on_this_machine;
+  outgoing_.push_back(std::move(delivery));
+}
+
+void MessageQueue::TakeEnded() {
+  std::vector<Ended> ended = std::exchange(ended_, {});
+  for (const Ended& one : ended) {
+    const auto found = messages_.find(one.id);
+    if (found == messages_.end() || found->second.state != State::kUnderWay) continue;
+    --under_way_;
+    Settle(found->second, one.outcome);
+  }
+}
+
+void MessageQueue::FreeGroup(const Entry& entry) {
+  if (entry.head.group.empty() || !entry.head.key.empty()) return;
+  const auto found = groups_.find({entry.head.tenant_id, entry.head.group});
+  if (found == groups_.end()) return;
+  if (found->second.behind.empty()) {
+    groups_.erase(found);
+    return;
+  }
+  found->second.busy = false;
+  const std::string next = std::move(found->second.behind.front());
+  found->second.behind.pop_front();
+  MakeReady(messages_.at(next));
+}
+
+void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
+  using Kind = DeliveryOutcome::Kind;
+  const auto live = endpoints_.find(entry.endpoint);
+  if (live != endpoints_.end()) {
+    --live->second.under_way;
+    if (outcome.kind == Kind::kNotTaken) {
+      // It is gone; should it live, it will say so again.
+      dirty_.push_back(EndpointRow(live->first, std::nullopt));
+      endpoints_.erase(live);
+    } else if (outcome.kind != Kind::kBroken) {
+      live->second.heard = SteadyNow();
+    }
+  }
+  FreeGroup(entry);
+  const Timestamp now = parts_.clock.Now();
+  MessageHead& head = entry.head;
+  switch (outcome.kind) {
+    case Kind::kDone:
+      dirty_.push_back({{DocumentKind::kMessage, kQueueRows, head.id}, std::nullopt});
+      dirty_.push_back({ContentKey(head.id), std::nullopt});
+      return Forget(head.id);
+    case Kind::kAgain:
+      head.due_at = now + outcome.after;
+      break;
+    case Kind::kNotTaken:
+      head.due_at = now;
+      break;
+    case Kind::kFailed:
+    case Kind::kBroken: {
+      head.last_error = outcome.error.substr(0, kErrorBytesMax);
+      const auto doubled = options_.retry_first * (1LL << std::min(head.attempt - 1, 16U));
+      head.due_at = now + std::min<std::chrono::milliseconds>(doubled, options_.retry_most);
+      head.dead = head.attempt >= options_.attempts_max;
+      ++head.attempt;
+      break;
+    }
+  }
+  dirty_.push_back(HeadRow(head));
+  Place(entry);
+}
+
+}  // namespace everstep

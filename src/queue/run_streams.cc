@@ -1,0 +1,285 @@
+#include "queue/run_streams.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kNameBytesMax = 512;
+constexpr std::size_t kRunIdBytesMax = 256;
+constexpr std::size_t kRequestsKept = 16;
+constexpr std::size_t kRequestBytesMax = 128;
+constexpr std::size_t kStreamsInMemory = 4096;
+constexpr std::size_t kRowsPerRead = 1000;
+
+DocumentKey HeadKey(const StreamName& stream) {
+  return {DocumentKind::kStream, stream.tenant_id, stream.run_id + '\0' + stream.name};
+}
+
+std::string ChunkPrefix(const StreamName& stream) {
+  return stream.run_id + '\0' + stream.name + '\0';
+}
+
+std::string ChunkName(const StreamName& stream, std::uint64_t index) {
+  std::string name = ChunkPrefix(stream);
+  ByteWriter(name).U64(index);
+  return name;
+}
+
+struct Head {
+  StreamExtent info;
+  std::deque<std::string> requests;
+};
+
+std::string EncodeHead(const StreamExtent& info, const std::deque<std::string>& requests) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.U8(kVersion);
+  out.U8(info.closed ? 1 : 0);
+  out.Varint(info.chunks);
+  out.Varint(requests.size());
+  for (const std::string& request : requests) out.String(request);
+  return bytes;
+}
+
+std::optional<Head> DecodeHead(std::string_view bytes) {
+  ByteReader in(bytes);
+  if (in.U8() != kVersion) return std::nullopt;
+  Head head;
+  head.info.closed = in.U8() != 0;
+  head.info.chunks = in.Varint();
+  const std::uint64_t requests = in.Varint();
+  if (requests > kRequestsKept) return std::nullopt;
+  for (std::uint64_t i = 0; i < requests; ++i) head.requests.emplace_back(in.String());
+  if (!in.ok() || !in.AtEnd()) return std::nullopt;
+  return head;
+}
+
+Status Check(const StreamName& stream) {
+  const auto fits = [](const std::string& text, std::size_t most) {
+    return !text.empty() && text.size() <= most && text.find('\0') == std::string::npos;
+  };
+  if (fits(stream.run_id, kRunIdBytesMax) && fits(stream.name, kNameBytesMax)) return Ok();
+  return Error{ErrorCode::kInvalidArgument,
+               "a stream needs a run and a name, of at most 256 and 512 bytes",
+               {}};
+}
+
+Result<Head> ReadHead(StateReader& reader, const StreamName& stream) {
+  const auto row = reader.FindDocument(HeadKey(stream));
+  if (!row) return row.error();
+  if (!*row) return Head{};
+  auto head = DecodeHead(**row);
+  if (!head) return Error{ErrorCode::kStoreCorrupt, "a stream's row cannot be read", {}};
+  return *std::move(head);
+}
+
+bool IsGrown(const StreamExtent& info, std::uint64_t from) {
+  return info.closed || info.chunks > from;
+}
+
+}  // namespace
+
+RunStreams::RunStreams(StateStore& store, RowWriter& rows)
+    : store_(store), rows_(rows), clock_([this] { WatchTime(); }) {}
+
+RunStreams::~RunStreams() {
+  ReleaseAll();
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  clock_.join();
+}
+
+std::shared_ptr<RunStreams::Stream> RunStreams::Find(const StreamName& name) {
+  const std::lock_guard lock(mutex_);
+  // Those that nobody writes to can be read again.
+  if (streams_.size() >= kStreamsInMemory) {
+    std::erase_if(streams_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
+  auto& stream = streams_[name];
+  if (stream == nullptr) stream = std::make_shared<Stream>();
+  return stream;
+}
+
+Status RunStreams::LoadLocked(const StreamName& name, Stream& stream) {
+  if (stream.loaded) return Ok();
+  auto head = ReadHead(*store_.Read(), name);
+  if (!head) return std::move(head).error();
+  stream.info = head->info;
+  stream.requests = std::move(head->requests);
+  stream.loaded = true;
+  return Ok();
+}
+
+Status RunStreams::Append(const StreamName& stream, std::vector<std::string> chunks,
+                          std::string request_id) {
+  for (const std::string& chunk : chunks) {
+    if (chunk.size() <= kChunkBytesMax) continue;
+    return Error{ErrorCode::kInvalidArgument, "a chunk has at most 4 MiB", {}};
+  }
+  if (request_id.size() > kRequestBytesMax) {
+    return Error{ErrorCode::kInvalidArgument, "a request's id has at most 128 bytes", {}};
+  }
+  return Write(stream, {std::move(chunks), std::move(request_id), false});
+}
+
+Status RunStreams::Close(const StreamName& stream) { return Write(stream, {{}, {}, true}); }
+
+Status RunStreams::Write(const StreamName& name, Order order) {
+  if (const Status fine = Check(name); !fine) return fine;
+  const std::shared_ptr<Stream> stream = Find(name);
+  StreamExtent after;
+  {
+    const std::lock_guard lock(stream->writing);
+    if (const Status loaded = LoadLocked(name, *stream); !loaded) return loaded;
+    std::deque<std::string>& requests = stream->requests;
+    const bool again = !order.request_id.empty() &&
+                       std::ranges::find(requests, order.request_id) != requests.end();
+    if (stream->info.closed || again || (order.chunks.empty() && !order.close)) return Ok();
+    after = stream->info;
+    if (!order.request_id.empty()) {
+      if (requests.size() == kRequestsKept) requests.pop_front();
+      requests.push_back(std::move(order.request_id));
+    }
+    std::vector<TenantDocument> rows;
+    for (std::string& chunk : order.chunks) {
+      rows.push_back({{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, after.chunks++)},
+                      std::move(chunk)});
+    }
+    after.closed = order.close;
+    rows.push_back({HeadKey(name), EncodeHead(after, requests)});
+    const Status written = rows_.Write(std::move(rows));
+    if (!written) {
+      stream->loaded = false;
+      return written;
+    }
+    stream->info = after;
+  }
+  Wake(name, after);
+  return Ok();
+}
+
+Result<StreamExtent> RunStreams::Extent(const StreamName& stream) {
+  if (const Status fine = Check(stream); !fine) return fine.error();
+  const auto head = ReadHead(*store_.Read(), stream);
+  if (!head) return head.error();
+  return head->info;
+}
+
+Result<StreamPage> RunStreams::Read(const StreamName& stream, std::uint64_t from, std::size_t limit,
+                                    std::size_t bytes_max) {
+  if (const Status fine = Check(stream); !fine) return fine.error();
+  const auto reader = store_.Read();
+  const auto head = ReadHead(*reader, stream);
+  if (!head) return head.error();
+  StreamPage page{from, {}, head->info};
+  std::size_t bytes = 0;
+  for (std::uint64_t index = from; index < head->info.chunks && page.chunks.size() < limit;
+       ++index) {
+    auto chunk = reader->FindDocument(
+        {DocumentKind::kStreamChunk, stream.tenant_id, ChunkName(stream, index)});
+    if (!chunk) return std::move(chunk).error();
+    if (!*chunk) return Error{ErrorCode::kStoreCorrupt, "a chunk of a stream is missing", {}};
+    bytes += (*chunk)->size();
+    if (bytes > bytes_max && !page.chunks.empty()) break;
+    page.chunks.push_back(std::move(**chunk));
+  }
+  return page;
+}
+
+Result<std::vector<std::string>> RunStreams::List(const std::string& tenant_id,
+                                                  const std::string& run_id) {
+  std::vector<std::string> names;
+  DocumentQuery query{.kind = DocumentKind::kStream,
+                      .tenant_id = tenant_id,
+                      .prefix = run_id + '\0',
+                      .limit = kRowsPerRead};
+  while (true) {
+    const auto rows = store_.Read()->ListDocuments(query);
+    if (!rows) return rows.error();
+    for (const TenantDocument& row : *rows) {
+      names.push_back(row.key.name.substr(query.prefix.size()));
+    }
+    if (rows->size() < kRowsPerRead) return names;
+    query.after = rows->back().key.name;
+  }
+}
+
+// ---- waiting
+
+bool RunStreams::WhenGrown(const StreamName& stream, std::uint64_t from,
+                           std::chrono::milliseconds wait, std::function<void()> ready) {
+  {
+    // Between looking and waiting nothing may be missed: first wait, then look.
+    const std::lock_guard lock(mutex_);
+    if (waiters_.size() >= kWaitersMax) return false;
+    const auto until = SteadyNow() + wait;
+    waiters_.emplace(stream, Waiter{from, until, std::move(ready)});
+    if (until < look_at_) woken_.notify_one();
+  }
+  const auto info = Extent(stream);
+  if (!info || IsGrown(*info, from)) Wake(stream, info ? *info : StreamExtent{from + 1, true});
+  return true;
+}
+
+void RunStreams::Wake(const StreamName& name, const StreamExtent& info) {
+  std::vector<std::function<void()>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    auto [waiter, end] = waiters_.equal_range(name);
+    while (waiter != end) {
+      if (!IsGrown(info, waiter->second.from)) {
+        ++waiter;
+        continue;
+      }
+      ready.push_back(std::move(waiter->second.ready));
+      waiter = waiters_.erase(waiter);
+    }
+  }
+  for (const auto& call : ready) call();
+}
+
+void RunStreams::ReleaseAll() {
+  std::multimap<StreamName, Waiter> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    waiters.swap(waiters_);
+  }
+  for (const auto& [name, waiter] : waiters) waiter.ready();
+}
+
+void RunStreams::WatchTime() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    auto next = SteadyNow() + std::chrono::hours(1);
+    std::vector<std::function<void()>> ready;
+    const auto now = SteadyNow();
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+      if (waiter->second.until > now) {
+        next = std::min(next, waiter->second.until);
+        ++waiter;
+        continue;
+      }
+      ready.push_back(std::move(waiter->second.ready));
+      waiter = waiters_.erase(waiter);
+    }
+    if (!ready.empty()) {
+      lock.unlock();
+      for (const auto& call : ready) call();
+      lock.lock();
+      continue;
+    }
+    look_at_ = next;
+    woken_.wait_until(lock, next);
+  }
+}
+
+}  // namespace everstep

@@ -1,0 +1,127 @@
+#include "queue/run_streams.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "testing/manual_clock.h"
+
+namespace everstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+class RunStreamsTest : public testing::Test {
+ protected:
+  StreamPage Read(std::uint64_t from, std::size_t limit = 100, std::size_t bytes = 1 << 20) {
+    auto page = streams_->Read(name_, from, limit, bytes);
+    EXPECT_TRUE(page) << ToString(page.error());
+    return page ? *page : StreamPage();
+  }
+  void Reopen() { streams_ = std::make_unique<RunStreams>(*store_, rows_); }
+
+  std::unique_ptr<StateStore> store_ = OpenMemoryStore();
+  ManualClock clock_;
+  Committer committer_{*store_, clock_, {}};
+  RowWriter rows_{*store_, committer_};
+  std::unique_ptr<RunStreams> streams_ = std::make_unique<RunStreams>(*store_, rows_);
+  const StreamName name_{"acme", "run-1", "out"};
+};
+
+TEST_F(RunStreamsTest, ChunksKeepTheirOrderOverARestart) {
+  EXPECT_EQ(Read(0).info, (StreamExtent{0, false}));
+  ASSERT_TRUE(streams_->Append(name_, {"a", "b"}));
+  Reopen();
+  ASSERT_TRUE(streams_->Append(name_, {"", "d"}));
+  EXPECT_THAT(Read(0).chunks, ElementsAre("a", "b", "", "d"));
+  EXPECT_THAT(Read(3).chunks, ElementsAre("d"));
+  EXPECT_THAT(Read(9).chunks, IsEmpty());
+  EXPECT_THAT(Read(0, 2).chunks, ElementsAre("a", "b"));
+  EXPECT_THAT(Read(1, 100, 1).chunks, ElementsAre("b", ""));
+  EXPECT_EQ(streams_->Extent(name_)->chunks, 4U);
+}
+
+TEST_F(RunStreamsTest, NothingFollowsTheEnd) {
+  ASSERT_TRUE(streams_->Append(name_, {"a"}));
+  ASSERT_TRUE(streams_->Close(name_));
+  ASSERT_TRUE(streams_->Close(name_));
+  ASSERT_TRUE(streams_->Append(name_, {"b"}));
+  Reopen();
+  ASSERT_TRUE(streams_->Append(name_, {"c"}));
+  EXPECT_EQ(Read(0).info, (StreamExtent{1, true}));
+}
+
+TEST_F(RunStreamsTest, ARequestThatComesAgainIsAppendedOnce) {
+  ASSERT_TRUE(streams_->Append(name_, {"a"}, "request-1"));
+  ASSERT_TRUE(streams_->Append(name_, {"a"}, "request-1"));
+  Reopen();
+  ASSERT_TRUE(streams_->Append(name_, {"a"}, "request-1"));
+  ASSERT_TRUE(streams_->Append(name_, {"a"}, "request-2"));
+  EXPECT_THAT(Read(0).chunks, ElementsAre("a", "a"));
+}
+
+TEST_F(RunStreamsTest, TheStreamsOfARunAreListed) {
+  ASSERT_TRUE(streams_->Append(name_, {"a"}));
+  ASSERT_TRUE(streams_->Close({"acme", "run-1", "log"}));
+  ASSERT_TRUE(streams_->Append({"acme", "run-10", "x"}, {"a"}));
+  ASSERT_TRUE(streams_->Append({"other", "run-1", "y"}, {"a"}));
+  EXPECT_THAT(*streams_->List("acme", "run-1"), ElementsAre("log", "out"));
+}
+
+TEST_F(RunStreamsTest, NamesThatCannotBeAreRefused) {
+  EXPECT_EQ(streams_->Append({"acme", "run-1", ""}, {"a"}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(streams_->Append({"acme", std::string("r\0n", 3), "n"}, {"a"}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(
+      streams_->Append(name_, {std::string(RunStreams::kChunkBytesMax + 1, 'x')}).error().code,
+      ErrorCode::kInvalidArgument);
+}
+
+TEST_F(RunStreamsTest, WhoWaitsIsWokenByAChunkTheEndOrTheClock) {
+  int woken = 0;
+  const auto wake = [&woken] { ++woken; };
+  ASSERT_TRUE(streams_->WhenGrown(name_, 0, 1h, wake));
+  ASSERT_TRUE(streams_->WhenGrown(name_, 1, 1h, wake));
+  ASSERT_TRUE(streams_->WhenGrown({"acme", "run-2", "out"}, 0, 1h, wake));
+  ASSERT_TRUE(streams_->Append(name_, {"a"}));
+  EXPECT_EQ(woken, 1);
+  ASSERT_TRUE(streams_->WhenGrown(name_, 0, 1h, wake));  // it is there
+  EXPECT_EQ(woken, 2);
+  ASSERT_TRUE(streams_->Close(name_));
+  EXPECT_EQ(woken, 3);
+  streams_->ReleaseAll();
+  EXPECT_EQ(woken, 4);
+  std::promise<void> late;
+  ASSERT_TRUE(streams_->WhenGrown({"acme", "run-2", "out"}, 0, 0ms, [&late] { late.set_value(); }));
+  late.get_future().wait();
+}
+
+TEST_F(RunStreamsTest, ConcurrentWritersLoseNothing) {
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([this, i] {
+      for (int n = 0; n < 50; ++n) {
+        EXPECT_TRUE(streams_->Append(name_, {std::to_string(i) + "/" + std::to_string(n)}));
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const StreamPage page = Read(0, 1000);
+  ASSERT_EQ(page.chunks.size(), 200U);
+  for (int i = 0; i < 4; ++i) {
+    int next = 0;
+    for (const std::string& chunk : page.chunks) {
+      if (chunk.starts_with(std::to_string(i) + "/")) {
+        EXPECT_EQ(chunk, std::to_string(i) + "/" + std::to_string(next++));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace everstep
