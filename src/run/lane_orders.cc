@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "event/identifier.h"
+#include "run/foreign_run.h"
 #include "run/lane_resident.h"
 
 namespace everstep {
@@ -60,6 +61,12 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
                  "run " + run_id.value() + " is quarantined: " + (*stored)->quarantine,
                  {}};
   }
+  const auto is_foreign = [&run_id] {
+    return Error{ErrorCode::kPlanUnavailable,
+                 "run " + run_id.value() + " is not one of a plan: its log is written by others",
+                 {}};
+  };
+  if (ForeignRuns::Is((*stored)->state)) return is_foreign();
   std::unique_ptr<PlanRun> run;
   EventQuery query{.limit = kEventsPerRead};
   while (query.after < (*stored)->state.last_seq) {
@@ -70,12 +77,7 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
       const auto raw = RawMember(events->front().payload, "planSha256");
       const auto sha256 =
           raw && raw->size() > 2 ? DigestFromHex(raw->substr(1, raw->size() - 2)) : std::nullopt;
-      if (!sha256) {
-        return Error{
-            ErrorCode::kPlanUnavailable,
-            "run " + run_id.value() + " is not one of a plan: its log is written by others",
-            {}};
-      }
+      if (!sha256) return is_foreign();
       auto plan = world_.plans.Find(*sha256);
       if (!plan) return std::move(plan).error();
       run = std::make_unique<PlanRun>(run_id, std::move(*plan), world_.tools, options_.run);

@@ -43,6 +43,7 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
       log_(std::move(parts.log)),
       library_(log_->store(), log_->committer(),
                {parts.tools->Kinds(), {}, parts.tools->HasOthers()}),
+      foreign_(log_->store(), log_->authority(), clock_, random_),
       timers_(log_->store()),
       slots_(options_.admission.ageing,
              [this](const RunId& run_id, const UnitKey& key) {
@@ -364,8 +365,9 @@ Result<StartedRun> LocalEngine::Start(const StartRequest& request) {
 Result<SignalDecision> LocalEngine::Signal(const SignalRequest& request) {
   auto verdict = JudgeSignal(request, options_.signals_to_approve, clock_.Now(), random_);
   if (!verdict) return std::move(verdict).error();
-  if (request.type == "RETRY_RUN") return RetryRun(request, *verdict);
   const RunId run_id(request.run_id);
+  if (foreign_.Has(run_id)) return foreign_.Signal(request, *verdict);
+  if (request.type == "RETRY_RUN") return RetryRun(request, *verdict);
   return Ask<SignalDecision>(run_id, [&](std::function<void(Result<SignalDecision>)> answer) {
     return LaneOrder{run_id, SignalCall{request, std::move(*verdict), std::move(answer)}};
   });

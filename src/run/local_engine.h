@@ -16,6 +16,7 @@
 #include "engine/embedded_log.h"
 #include "everstep/engine.h"
 #include "run/admission.h"
+#include "run/foreign_run.h"
 #include "run/lane.h"
 #include "run/plan_fetcher.h"
 #include "run/plan_library.h"
@@ -128,6 +129,7 @@ class LocalEngine final : public Engine, private LaneHost {
   const bool threads_;
   std::unique_ptr<EmbeddedLog> log_;
   PlanLibrary library_;
+  ForeignRuns foreign_;
   Timers timers_;
   LaneCounters counters_;
   SlotBoard slots_;

@@ -38,9 +38,13 @@ Blocker StoreBlocker(const Error& fault) {
 
 Result<RunView> LocalEngine::View(std::string_view run_id) {
   auto view = Look<RunView>(run_id, [](const PlanRun& run) { return run.View(); });
+  const RunId id{std::string(run_id)};
+  if (!view && view.error().code == ErrorCode::kPlanUnavailable && foreign_.Has(id)) {
+    return foreign_.View(id);
+  }
   if (!view || !WaitsToStart(view->status)) return view;
   const std::lock_guard lock(admission_mutex_);
-  view->queue_position = admission_.Position(RunId(std::string(run_id)));
+  view->queue_position = admission_.Position(id);
   return view;
 }
 
@@ -56,6 +60,9 @@ Result<Explanation> LocalEngine::Why(std::string_view run_id) {
     }
     return explanation;
   });
+  if (!why && why.error().code == ErrorCode::kPlanUnavailable && foreign_.Has(id)) {
+    return foreign_.Why(id);
+  }
   const auto fault = StoreFault();
   if (!why && fault && why.error().code == ErrorCode::kStoreStopped) {
     return ExplainStopped(id, *fault);

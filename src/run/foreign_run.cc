@@ -1,0 +1,270 @@
+#include "run/foreign_run.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/json.h"
+#include "engine/order_rule.h"
+
+namespace everstep {
+namespace {
+
+std::string Lasting(const RunState& run) { return "the run is " + std::string(Name(run.status)); }
+
+// A signal, decided on the run as it stands.
+class DecidedSignal final : public OrderRule {
+ public:
+  DecidedSignal(const SignalRequest& request, const SignalVerdict& verdict, Timestamp now,
+                Random& random)
+      : request_(request), verdict_(verdict), now_(now), random_(random) {}
+
+  std::optional<EntityKey> About() const override {
+    return EntityKey{EntityKind::kSignal, verdict_.order.signal_id};
+  }
+  const EventWrite* Mark() const override { return nullptr; }
+
+  Result<std::vector<EventWrite>> Decide(const RunState& run, const EntityState& known) override {
+    decision_ = {
+        verdict_.order.signal_id, verdict_.decision, verdict_.code, verdict_.reason, false, {}, 0};
+    if (run.status == RunStatus::kAbsent || run.scope.tenant_id != request_.tenant_id) {
+      return Error{ErrorCode::kRunNotFound, "there is no run " + request_.run_id, {}};
+    }
+    if (known.status != EntityStatus::kAbsent) {
+      decision_.decision = known.status == EntityStatus::kAccepted ? "ACCEPTED" : "REJECTED";
+      decision_.repeated = true;
+      decision_.run_seq = known.first_seq.value();
+      return std::vector<EventWrite>();
+    }
+    const bool escalates = verdict_.order.type == "ESCALATE_ALERT";
+    if (IsTerminal(run.status) && !(escalates && verdict_.allowed)) {
+      return Error{ErrorCode::kRunTerminal, Lasting(run), {}};
+    }
+    decision_.run_seq = run.last_seq.value() + 1;
+    if (!verdict_.allowed) return Rejected(verdict_.order.record);
+    std::vector<EventWrite> writes = {
+        Write(EventType::kSignalAccepted, verdict_.order.signal_id, verdict_.order.record)};
+    writes[0].facts.escalation = escalates;
+    const auto refusal = Effect(run, writes);
+    if (!refusal) return writes;
+    decision_.decision = "REJECTED";
+    decision_.code = Name(refusal->code);
+    decision_.reason = refusal->message;
+    return Rejected(RejectedRecord(request_, verdict_.order, *refusal, now_, random_));
+  }
+  void Decided(const RunState&, const EntityState&, std::span<const Event>) override {}
+
+  const SignalDecision& decision() const { return decision_; }
+
+ private:
+  EventWrite Write(EventType type, std::string entity_id, std::string payload) const {
+    EventWrite write;
+    write.type = type;
+    write.run_id = RunId(request_.run_id);
+    write.entity_id = std::move(entity_id);
+    write.emitted_by = request_.actor.id;
+    write.payload = std::move(payload);
+    return write;
+  }
+  std::vector<EventWrite> Rejected(std::string record) const {
+    return {Write(EventType::kSignalRejected, verdict_.order.signal_id, std::move(record))};
+  }
+  std::string Because() const {
+    std::string payload;
+    JsonWriter json(payload);
+    json.BeginObject();
+    json.Member("signalId", verdict_.order.signal_id);
+    if (!verdict_.order.reason.empty()) json.Member("reason", verdict_.order.reason);
+    json.EndObject();
+    return payload;
+  }
+  std::optional<OrderRefusal> Effect(const RunState& run, std::vector<EventWrite>& writes) const {
+    const std::string& type = verdict_.order.type;
+    if (type == "ESCALATE_ALERT") return std::nullopt;
+    if (type == "CANCEL" || type == "EMERGENCY_STOP") {
+      writes.push_back(Write(EventType::kRunCancelled, {}, Because()));
+      return std::nullopt;
+    }
+    if (type == "PAUSE" || type == "RESUME") {
+      const bool pauses = type == "PAUSE";
+      const RunStatus needed = pauses ? RunStatus::kRunning : RunStatus::kPaused;
+      if (run.status != needed) {
+        return OrderRefusal{ErrorCode::kInvalidTransition,
+                            Lasting(run) + "; it has to be " + std::string(Name(needed))};
+      }
+      const auto event = pauses ? EventType::kRunPaused : EventType::kRunResumed;
+      writes.push_back(Write(event, {}, Because()));
+      return std::nullopt;
+    }
+    return OrderRefusal{ErrorCode::kCapabilityNotSupported,
+                        "the steps of this run are decided by " + run.engine_run_ref +
+                            "; it takes PAUSE, RESUME, CANCEL and ESCALATE_ALERT"};
+  }
+
+  const SignalRequest& request_;
+  const SignalVerdict& verdict_;
+  const Timestamp now_;
+  Random& random_;
+  SignalDecision decision_;
+};
+
+std::optional<SystemTime> TimeOf(Timestamp time) {
+  if (time == Timestamp{}) return std::nullopt;
+  return time;
+}
+
+std::string StatusOf(const EntityState& step) {
+  if (step.status == EntityStatus::kFailed && step.will_retry) return "RETRYING";
+  return std::string(Name(step.status));
+}
+
+}  // namespace
+
+bool ForeignRuns::Has(const RunId& run_id) const {
+  const auto run = store_.Read()->FindRun(run_id);
+  return run && *run && Is((*run)->state);
+}
+
+Result<StoredRun> ForeignRuns::Find(StateReader& reader, const RunId& run_id) const {
+  auto run = reader.FindRun(run_id);
+  if (!run) return std::move(run).error();
+  if (!*run) return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
+  return std::move(**run);
+}
+
+Result<SignalDecision> ForeignRuns::Signal(const SignalRequest& request,
+                                           const SignalVerdict& verdict) {
+  DecidedSignal rule(request, verdict, clock_.Now(), random_);
+  const AppendOrder order{RunId(request.run_id), {}, &rule};
+  const auto placed = authority_.Await(authority_.Submit(std::span(&order, 1), {}));
+  if (!placed[0]) return placed[0].error();
+  return rule.decision();
+}
+
+Result<Explanation> ForeignRuns::Why(const RunId& run_id) {
+  const auto reader = store_.Read();
+  auto run = Find(*reader, run_id);
+  if (!run) return std::move(run).error();
+  const RunState& state = run->state;
+  Explanation why{run_id.value(), std::string(Name(state.status)), {}, {}, {}};
+  if (IsTerminal(state.status)) {
+    why.summary = "the run is " + why.status;
+    if (!state.error_code.empty()) why.summary += ": " + state.error_code;
+    return why;
+  }
+  if (state.status == RunStatus::kPaused) {
+    why.blockers.push_back(
+        {"pause",
+         run_id.value(),
+         "the run is paused; nothing is delivered to it",
+         state.last_of_type[static_cast<std::size_t>(EventType::kRunPaused)].value(),
+         {},
+         "everstep signal " + run_id.value() + " RESUME"});
+  }
+  const auto visit = [&why](const EntityKey& key, const EntityState& entity) {
+    const std::uint64_t cause = entity.last_seq.value();
+    switch (entity.status) {
+      case EntityStatus::kActive:
+        why.blockers.push_back({"hook",
+                                key.id,
+                                "hook " + key.id + " waits for its token " + entity.token,
+                                cause,
+                                {},
+                                {}});
+        break;
+      case EntityStatus::kWaiting:
+        why.blockers.push_back({"timer",
+                                key.id,
+                                "wait " + key.id + " lasts until " + FormatTimestamp(entity.due_at),
+                                cause,
+                                TimeOf(entity.due_at),
+                                {}});
+        break;
+      case EntityStatus::kRunning:
+        why.blockers.push_back({"step",
+                                key.id,
+                                "step " + key.id + " runs, start " + std::to_string(entity.starts),
+                                cause,
+                                {},
+                                {}});
+        break;
+      case EntityStatus::kFailed:
+        if (!entity.will_retry) break;
+        why.blockers.push_back({"retry",
+                                key.id,
+                                "step " + key.id + " failed and will be tried again",
+                                cause,
+                                TimeOf(entity.due_at),
+                                {}});
+        break;
+      default:
+        break;
+    }
+  };
+  for (const EntityKind kind : {EntityKind::kStep, EntityKind::kHook, EntityKind::kWait}) {
+    const Status visited = reader->VisitEntities(run->run_no, kind, visit);
+    if (!visited) return visited.error();
+  }
+  if (why.blockers.empty()) {
+    const bool pending = state.status == RunStatus::kPending;
+    why.blockers.push_back({"worker",
+                            state.scope.plan_id,
+                            pending ? "nobody has begun the run; its application may not be there"
+                                    : "its application has the run, or will get it",
+                            state.last_seq.value(),
+                            {},
+                            {}});
+  }
+  why.summary = why.blockers.front().message;
+  return why;
+}
+
+Result<RunView> ForeignRuns::View(const RunId& run_id) {
+  const auto reader = store_.Read();
+  auto run = Find(*reader, run_id);
+  if (!run) return std::move(run).error();
+  const RunState& state = run->state;
+  RunView view;
+  view.run_id = run_id.value();
+  view.plan_id = state.scope.plan_id;
+  view.plan_version = state.scope.plan_version;
+  view.status = Name(state.status);
+  if (state.status == RunStatus::kPaused && state.steps_running > 0) view.substatus = "DRAINING";
+  view.last_event_seq = state.last_seq.value();
+  view.started_at = TimeOf(state.started_at);
+  view.completed_at = TimeOf(state.completed_at);
+  view.error_code = state.error_code;
+  view.error_message = state.error_message;
+  std::vector<std::pair<EventSeq, StepView>> steps;
+  const Status visited = reader->VisitEntities(
+      run->run_no, EntityKind::kStep, [&](const EntityKey& key, const EntityState& state_of) {
+        StepView step;
+        step.step_id = key.id;
+        step.status = StatusOf(state_of);
+        step.logical_attempt = std::max(1U, state_of.starts);
+        step.attempts_max = 0;
+        step.engine_attempt = state_of.engine_attempt;
+        step.started_at = TimeOf(state_of.started_at);
+        step.completed_at = TimeOf(state_of.completed_at);
+        step.wakes_at = TimeOf(state_of.due_at);
+        step.error_code = state_of.error_code;
+        step.error_message = state_of.error_message;
+        steps.emplace_back(state_of.first_seq, std::move(step));
+      });
+  if (!visited) return visited.error();
+  std::ranges::sort(steps, {}, [](const auto& step) { return step.first; });
+  for (auto& [seq, step] : steps) {
+    // What the step is called stands with its first event.
+    const auto events =
+        reader->ReadEvents(*run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
+    if (!events) return events.error();
+    if (!events->empty()) {
+      const auto name = RawMember(events->front().payload, "stepName");
+      if (name && name->size() > 2) step.name = name->substr(1, name->size() - 2);
+    }
+    view.steps.push_back(std::move(step));
+  }
+  return view;
+}
+
+}  // namespace everstep
