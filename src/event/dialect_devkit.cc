@@ -17,7 +17,7 @@ constexpr EnvelopeRow kEnvelope[] = {
     {Means(Identifier("eventId", Slot::kEventId), "Made by Everstep when left out.")},
     {Required(Means(Identifier("runId", Slot::kRunId), "The run."))},
     {Required(Word("eventType", kNoName, Slot::kEventType))},
-    {Required(Means(Name("correlationId", Slot::kEntityId), "The step, hook or wait.")),
+    {Required(Means(Name("correlationId", Slot::kEntityId), "The step, hook, wait or attribute.")),
      kOfStep | kOfOthers},
     {Name("correlationId"), kOfRun, "belongs to events of steps, hooks and waits; leave it out"},
     {Integer("specVersion", 1, kIntegerMax, Slot::kAttribute)},
@@ -84,6 +84,7 @@ constexpr FieldRule kHookConflictFields[] = {
 };
 constexpr FieldRule kWaitCreatedFields[] = {Required(Time("resumeAt", Slot::kDueAt))};
 constexpr FieldRule kWaitCompletedFields[] = {Time("resumeAt")};
+constexpr FieldRule kAttrSetFields[] = {Any("changes"), Record("writer")};
 
 constexpr ObjectRule kRunCreated{kRunCreatedFields};
 constexpr ObjectRule kRunStarted{kRunStartedFields};
@@ -101,6 +102,7 @@ constexpr ObjectRule kHookDisposed{kHookDisposedFields};
 constexpr ObjectRule kHookConflict{kHookConflictFields};
 constexpr ObjectRule kWaitCreated{kWaitCreatedFields};
 constexpr ObjectRule kWaitCompleted{kWaitCompletedFields};
+constexpr ObjectRule kAttrSet{kAttrSetFields};
 
 constexpr EventRow kEvents[] = {
     {"run_created", EventType::kRunQueued, &kRunCreated},
@@ -119,6 +121,7 @@ constexpr EventRow kEvents[] = {
     {"hook_conflict", EventType::kHookConflict, &kHookConflict},
     {"wait_created", EventType::kWaitCreated, &kWaitCreated},
     {"wait_completed", EventType::kWaitCompleted, &kWaitCompleted},
+    {"attr_set", EventType::kContextUpdated, &kAttrSet},
 };
 
 void TakeCreationTime(const EventRow&, const Findings& findings, EventWrite& write,
