@@ -73,6 +73,13 @@ constexpr OperationEntry kOperations[] = {
     {"createToken", CreateToken, kPool},
     {"revokeToken", RevokeToken, kPool},
     {"rotateToken", RotateToken, kPool},
+    {"listStreams", ListStreams, kPool},
+    {"readStream", ReadStream, kPool, kReadsQuery},
+    {"writeStream", WriteStream, kPool, kReadsQuery},
+    {"listMessages", ListMessages, kPool, kReadsQuery},
+    {"replayMessage", ReplayMessage, kPool},
+    {"removeMessage", RemoveMessage, kPool},
+    {"callWorld", CallWorld, kPool},
     {"listWorkers", ListWorkers, kPool},
     {"registerWorker", RegisterWorker, kIoThread},
     {"pollWork", PollWork, kIoThread},
@@ -81,9 +88,10 @@ constexpr OperationEntry kOperations[] = {
 };
 
 // What stands in the runs' own logs, with who did it, is not told a second time in the audit log.
-constexpr std::string_view kInRunLogs[] = {"startRun",      "appendEvents",       "pollWork",
-                                           "deliverHook",   "receiveWebhook",     "checkPlan",
-                                           "receiveEvents", "receiveSignedEvents"};
+constexpr std::string_view kInRunLogs[] = {
+    "startRun",       "appendEvents", "pollWork",      "deliverHook",
+    "receiveWebhook", "checkPlan",    "receiveEvents", "receiveSignedEvents",
+    "callWorld"};
 
 // Workers are known to this process alone, and their tasks hold secrets.
 constexpr std::string_view kOfThisProcess[] = {"registerWorker", "pollWork", "drainWorker"};
@@ -107,7 +115,7 @@ bool IsAudited(const Route& route, int status) {
 
 // A long poll is no slow request.
 bool WaitsOnPurpose(const ApiCall& call) {
-  return call.route().operation == "pollWork" ||
+  return call.route().operation == "pollWork" || call.route().operation == "callWorld" ||
          call.request().query.find("wait=") != std::string::npos;
 }
 
@@ -162,7 +170,7 @@ const OperationEntry* FindOperation(std::string_view id) {
 }
 
 Api::Api(Parts parts, ApiOptions options)
-    : parts_(parts),
+    : parts_(std::move(parts)),
       options_(std::move(options)),
       router_(Routes()),
       idempotency_(answers_),
@@ -174,6 +182,8 @@ Api::Api(Parts parts, ApiOptions options)
       artifact_owners_(parts_.engine.store(), parts_.engine.embedded_log().committer()),
       followers_(parts_.engine.embedded_log()),
       appends_(parts_.engine.log()),
+      world_({parts_.engine.embedded_log(), parts_.queue, parts_.streams, parts_.clock,
+              parts_.random}),
       pool_(kPoolThreads) {
   for (const Route& route : Routes()) operations_.push_back(FindOperation(route.operation));
 }

@@ -22,6 +22,7 @@
 #include "serve/append_queue.h"
 #include "serve/artifact_owners.h"
 #include "serve/audit_log.h"
+#include "serve/devkit/world_service.h"
 #include "serve/durable_answers.h"
 #include "serve/end_waiters.h"
 #include "serve/followers.h"
@@ -69,6 +70,8 @@ class Api final : public HttpHandler, private CallObserver {
     EventBus& bus;
     AccessTokens* tokens;  // null: everybody is an admin of the tenant "default"
     AuditLog& audit;
+    MessageQueue& queue;
+    RunStreams& streams;
     Clock& clock;
     Random& random;
   };
@@ -92,6 +95,7 @@ class Api final : public HttpHandler, private CallObserver {
   void SetDraining() {
     draining_.store(true);
     end_waiters_.Close();
+    parts_.streams.ReleaseAll();
   }
 
   // ---- for operations
@@ -107,6 +111,9 @@ class Api final : public HttpHandler, private CallObserver {
   Random& random() { return parts_.random; }
   const ApiOptions& options() const { return options_; }
   AppendQueue& appends() { return appends_; }
+  WorldService& world() { return world_; }
+  MessageQueue& queue() { return parts_.queue; }
+  RunStreams& streams() { return parts_.streams; }
   Followers& followers() { return followers_; }
   EndWaiters& end_waiters() { return end_waiters_; }
   PlanRegistry& plans() { return plans_; }
@@ -149,6 +156,7 @@ class Api final : public HttpHandler, private CallObserver {
   EndWaiters end_waiters_;
   Followers followers_;
   AppendQueue appends_;
+  WorldService world_;
   WorkerThreads pool_;
 };
 

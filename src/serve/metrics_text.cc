@@ -194,6 +194,12 @@ std::string MetricsText(Api& api) {
   out.Sample(number(api.kept_answer_bytes()), "part=\"answers\"");
   out.Sample(number(ResidentBytes()), "part=\"resident\"");
   WorkFamilies(api, out);
+  const MessageQueue::Counts messages = api.queue().CountAll();
+  out.Family("everstep_messages", "gauge", "Messages for applications by state.");
+  out.Sample(number(messages.waiting), "state=\"waiting\"");
+  out.Sample(number(messages.under_way), "state=\"delivering\"");
+  out.Sample(number(messages.dead), "state=\"dead\"");
+  out.Gauge("everstep_endpoints", "Applications that take messages.", number(messages.endpoints));
   out.Gauge("everstep_followers", "Event streams.", number(api.followers().size()));
   out.Gauge("everstep_follower_lag_commits", "Commits that the slowest stream has not been sent.",
             number(api.followers().lag()));

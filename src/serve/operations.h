@@ -75,6 +75,17 @@ void ListInboundRules(Api& api, CallPtr call);
 void PutInboundRule(Api& api, CallPtr call);
 void RemoveInboundRule(Api& api, CallPtr call);
 
+// operations_streams.cc
+void ListStreams(Api& api, CallPtr call);
+void ReadStream(Api& api, CallPtr call);
+void WriteStream(Api& api, CallPtr call);
+void ListMessages(Api& api, CallPtr call);
+void ReplayMessage(Api& api, CallPtr call);
+void RemoveMessage(Api& api, CallPtr call);
+
+// operations_world.cc
+void CallWorld(Api& api, CallPtr call);
+
 // operations_admin.cc
 void GetLiveness(Api& api, CallPtr call);
 void GetReadiness(Api& api, CallPtr call);

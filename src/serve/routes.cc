@@ -6,6 +6,7 @@ namespace {
 constexpr std::size_t kNoBody = 0;
 constexpr std::size_t kSmallBody = 64 << 10;   // a handful of words
 constexpr std::size_t kPayloadBody = 1 << 20;  // what hooks and signals bring
+constexpr std::size_t kChunkBody = 4 << 20;    // of a stream
 constexpr std::size_t kPlanBody = 8 << 20;     // a plan and its inputs
 constexpr std::size_t kBatchBody = 32 << 20;   // many events, many reports
 constexpr std::size_t kArtifactBody = 64 << 20;
@@ -36,6 +37,10 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/runs/{runId}/events", "listRunEvents", kEventRead, kNoBody},
     {"POST", "/v1/runs/{runId}/signals", "sendSignal", kSignalSend, kPayloadBody},
     {"GET", "/v1/runs/{runId}/signals", "listSignals", kRunRead, kNoBody},
+
+    {"GET", "/v1/runs/{runId}/streams", "listStreams", kRunRead, kNoBody},
+    {"GET", "/v1/runs/{runId}/streams/{stream}", "readStream", kRunRead, kNoBody},
+    {"POST", "/v1/runs/{runId}/streams/{stream}", "writeStream", kEventAppend, kChunkBody},
 
     {"GET", "/v1/events", "listEvents", kEventRead, kNoBody},
     {"POST", "/v1/events", "appendEvents", kEventAppend, kBatchBody},
@@ -81,6 +86,13 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/tokens", "createToken", kTokenManage, kSmallBody},
     {"DELETE", "/v1/tokens/{tokenId}", "revokeToken", kTokenManage, kNoBody},
     {"POST", "/v1/tokens/{tokenId}/rotate", "rotateToken", kTokenManage, kSmallBody},
+
+    {"GET", "/v1/messages", "listMessages", kQueueRead, kNoBody},
+    {"POST", "/v1/messages/{messageId}/replay", "replayMessage", kQueueWrite, kSmallBody},
+    {"DELETE", "/v1/messages/{messageId}", "removeMessage", kQueueWrite, kNoBody},
+
+    // What changes something needs event.append besides.
+    {"POST", "/v1/devkit", "callWorld", kRunRead, kBatchBody},
 
     {"GET", "/v1/workers", "listWorkers", kRunRead, kNoBody},
     {"POST", "/v1/workers", "registerWorker", kWorkDo, kSmallBody},

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "queue/http_courier.h"
 #include "serve/access_tokens.h"
 #include "serve/audit_log.h"
 #include "work/server_engine.h"
@@ -52,6 +53,8 @@ class RunningServer final : public Server {
     if (log_ != nullptr) log_->Write(line);
   }
 
+  Status OpenQueue(const ServerOptions& options);
+
   ApiSlot slot_;
   ServerLog* log_ = nullptr;
   const LocalEngine::EndListener on_end_ = [this](const PlanRun& run) {
@@ -61,6 +64,10 @@ class RunningServer final : public Server {
   std::unique_ptr<AuditLog> audit_;
   ServerEngine engine_;
   std::unique_ptr<EventBus> bus_;
+  std::unique_ptr<RowWriter> rows_;
+  std::unique_ptr<RunStreams> streams_;
+  std::unique_ptr<HttpCourier> courier_;
+  std::unique_ptr<MessageQueue> queue_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> http_;
 };
@@ -110,16 +117,18 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   if (!bus) return std::move(bus).error();
   server->bus_ = *std::move(bus);
   options.api.data_directory = options.data_directory;
+  if (const Status opened = server->OpenQueue(options); !opened) return opened.error();
   server->api_ = std::make_unique<Api>(
       Api::Parts{*server->engine_.engine, *server->engine_.work, *server->engine_.artifacts,
-                 *server->bus_, server->tokens_.get(), *server->audit_, SystemClock(),
-                 SystemRandom()},
+                 *server->bus_, server->tokens_.get(), *server->audit_, *server->queue_,
+                 *server->streams_, SystemClock(), SystemRandom()},
       std::move(options.api));
   slot.api.store(server->api_.get());
   server->engine_.engine->SetEndListener(&server->on_end_);
   auto http = HttpServer::Start(std::move(options.http), *server->api_);
   if (!http) return std::move(http).error();
   server->http_ = *std::move(http);
+  server->queue_->Start();
   server->api_->SetHttpMetrics([&http = *server->http_] { return http.Metrics(); });
   server->Note("server.start");
   for (const std::string& address : server->addresses()) {
@@ -128,11 +137,30 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   return std::unique_ptr<Server>(std::move(server));
 }
 
+Status RunningServer::OpenQueue(const ServerOptions& options) {
+  StateStore& store = engine_.engine->store();
+  rows_ = std::make_unique<RowWriter>(store, engine_.engine->embedded_log().committer());
+  streams_ = std::make_unique<RunStreams>(store, *rows_);
+  courier_ = std::make_unique<HttpCourier>(SystemClock(), options.queue_allow_private);
+  // Messages of a run are its group: a run that is paused gets none.
+  const auto is_held = [&store](const std::string& tenant_id, const std::string& group) {
+    const auto run = store.Read()->FindRun(RunId(group));
+    return run && *run && (*run)->state.scope.tenant_id == tenant_id &&
+           (*run)->state.status == RunStatus::kPaused;
+  };
+  auto queue = MessageQueue::Open(
+      {store, *rows_, SystemClock(), SystemRandom(), *courier_, is_held}, options.queue);
+  if (!queue) return std::move(queue).error();
+  queue_ = *std::move(queue);
+  return Ok();
+}
+
 // Workers may still report while steps finish; then the sockets close.
 bool RunningServer::Drain(std::chrono::milliseconds wait) {
   constexpr std::chrono::milliseconds kToAnswer{1'000};
   Tell({LogLevel::kInfo, "server.drain", "taking no more requests"});
   api_->SetDraining();
+  queue_->Stop();
   engine_.work->StopLending();
   const bool finished = engine_.engine->Drain(wait);
   return http_->Drain(kToAnswer) && finished;
@@ -143,6 +171,9 @@ RunningServer::~RunningServer() {
   // API to answer through; then the API, which reads the engine's log.
   http_.reset();
   slot_.api.store(nullptr);
+  // What is under way comes to nothing here; the next process delivers it again.
+  if (queue_) queue_->Stop();
+  courier_.reset();
   if (engine_.engine) {
     engine_.engine->Stop();
     engine_.work->StopLending();
@@ -151,6 +182,8 @@ RunningServer::~RunningServer() {
   if (audit_) Tell({LogLevel::kInfo, "server.stop", "stopped"});
   api_.reset();
   bus_.reset();
+  queue_.reset();
+  streams_.reset();
   engine_.engine.reset();
   if (tokens_) (void)tokens_->Save();
 }

@@ -8,6 +8,7 @@
 #include "everstep/engine.h"
 #include "everstep/result.h"
 #include "net/http_server.h"
+#include "queue/message_queue.h"
 #include "serve/api.h"
 #include "work/remote_work.h"
 
@@ -20,6 +21,8 @@ struct ServerOptions {
   ApiOptions api;
   EventBusOptions bus;
   std::string data_directory;  // for tokens and the audit log
+  MessageQueueOptions queue;
+  bool queue_allow_private = false;  // messages go to private addresses of other machines too
   bool authentication = true;  // false: on loopback only
 };
 

@@ -29,6 +29,14 @@ SettingTarget Keys(ServeSettings& settings) {
   return &(settings.server.api.answers.*kMember);
 }
 template <auto kMember>
+SettingTarget Server(ServeSettings& settings) {
+  return &(settings.server.*kMember);
+}
+template <auto kMember>
+SettingTarget Messages(ServeSettings& settings) {
+  return &(settings.server.queue.*kMember);
+}
+template <auto kMember>
 SettingTarget Workers(ServeSettings& settings) {
   return &(settings.server.work.*kMember);
 }
@@ -337,6 +345,23 @@ constexpr Setting kTable[] = {
     {"sinks.directory", "", kFile, "where file sinks write; empty: `sinks` in the data folder",
      Sinks<&EventBusOptions::directory>},
     {"sinks.max", "", kCount, "sinks of all tenants", Sinks<&EventBusOptions::sinks_max>, {}, 1},
+    {"messages.privateAddresses", "", kSwitch,
+     "messages go to applications on other machines in private ranges",
+     Server<&ServerOptions::queue_allow_private>},
+    {"messages.attempts",
+     "",
+     kCount,
+     "failed deliveries before a message is given up",
+     Messages<&MessageQueueOptions::attempts_max>,
+     {},
+     1},
+    {"messages.most",
+     "",
+     kCount,
+     "messages in the queue; then more are refused",
+     Messages<&MessageQueueOptions::messages_max>,
+     {},
+     1},
     {"metrics.open", "", kSwitch, "/metrics needs no token", Answers<&ApiOptions::metrics_open>},
 };
 

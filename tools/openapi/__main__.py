@@ -15,11 +15,12 @@ import bus
 import events
 import plans
 import runs
+import streams
 import work
 from schemas import SCHEMAS
 from shapes import ref, text
 
-PARTS = (runs, events, plans, work, bus, admin)
+PARTS = (runs, events, streams, plans, work, bus, admin)
 OPERATIONS = [operation for part in PARTS for operation in part.OPERATIONS]
 PATH_PARAMETERS = {name: words for part in PARTS for name, words in part.PARAMETERS.items()}
 PROBLEM = "application/problem+json"
@@ -29,6 +30,8 @@ TAGS = {
     "Runs": "Start runs, look at them, give orders.",
     "Signals": "Orders to runs, with their decisions on record.",
     "Events": "The log itself: append, read, follow.",
+    "Streams": "What runs tell while they run, chunk by chunk.",
+    "Messages": "The queue that delivers to applications.",
     "Hooks": "What runs wait for from outside.",
     "Plans": "Documents that say what runs do.",
     "Artifacts": "Data that is too large for an event, by content.",

@@ -279,6 +279,32 @@ PLANS = {
     }),
 }
 
+STREAMS = {
+    "Stream": record("", {
+        "name!": text(),
+        "chunks!": count(),
+        "closed!": flag("nothing follows"),
+    }),
+    "StreamList": record("", {"streams!": many(ref("Stream"))}),
+    "ChunkPage": record("", {
+        "chunks!": many(record("", {"index!": count("from 0"), "data!": text("Base64")})),
+        "count!": count("chunks of the stream"),
+        "closed!": flag("nothing follows the last of them"),
+    }),
+    "Message": record("What the queue delivers to an application.", {
+        "messageId!": text(),
+        "topic!": text(),
+        "group": text("the run it is about"),
+        "key": text("a second message with it is this one"),
+        "state!": words("WAITING DELIVERING DEAD"),
+        "attempt!": count("the next, or the one under way"),
+        "sentAt!": time(),
+        "dueAt!": time("not before"),
+        "lastError": text(),
+    }),
+    "MessageList": record("", {"messages!": many(ref("Message")),
+                               "nextAfter": text("there may be more behind it")}),
+}
 WORK = {
     "Queue": record("Tasks that wait for workers.", {
         "queue!": text(),
@@ -492,4 +518,4 @@ BUS = {
         "eventId!": text(), "matches!": many(ref("InboundMatch"))}))}),
 }
 
-SCHEMAS = {**ERRORS, **RUNS, **EVENTS, **PLANS, **WORK, **BUS, **ADMIN}
+SCHEMAS = {**ERRORS, **RUNS, **EVENTS, **STREAMS, **PLANS, **WORK, **BUS, **ADMIN}

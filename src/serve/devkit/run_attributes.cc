@@ -1,0 +1,156 @@
+#include "serve/devkit/run_attributes.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/json.h"
+#include "serve/devkit/cbor_json.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kAttributesMax = 64;
+constexpr std::size_t kKeyCharactersMax = 256;
+constexpr std::size_t kValueBytesMax = 256;
+constexpr std::size_t kChangesBytesMax = 8 << 10;
+constexpr std::size_t kEventsPerRead = 1000;
+
+using Kind = CborItem::Kind;
+
+// As JavaScript counts: UTF-16 units.
+std::size_t UnitsOf(std::string_view utf8) {
+  std::size_t units = 0;
+  for (const char c : utf8) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xc0) != 0x80) ++units;
+    if (byte >= 0xf0) ++units;
+  }
+  return units;
+}
+
+std::optional<WorldError> CheckOne(const CborItem& key, const CborItem& value, bool reserved) {
+  if (key.kind != Kind::kText || key.text.empty()) {
+    return WorldError::Attributes("Attribute key must not be empty");
+  }
+  if (UnitsOf(key.text) > kKeyCharactersMax) {
+    return WorldError::Attributes("Attribute key length exceeds limit 256");
+  }
+  if (!reserved && key.text.front() == '$') {
+    return WorldError::Attributes("Attribute key \"" + std::string(key.text) +
+                                  "\" starts with reserved prefix \"$\"");
+  }
+  if (value.kind == Kind::kNull) return std::nullopt;
+  if (value.kind != Kind::kText) {
+    return WorldError::Attributes("Attribute value must be a string or null");
+  }
+  if (value.text.size() > kValueBytesMax) {
+    return WorldError::Attributes("Attribute value byte length exceeds limit 256");
+  }
+  return std::nullopt;
+}
+
+// CBOR of a text that is JSON, to be looked at.
+Result<CborItem> Look(std::string_view json, std::string& bytes) {
+  CborWriter cbor(bytes);
+  WriteCbor(json, cbor);
+  return ParseCbor(bytes);
+}
+
+void Apply(std::string_view key, const CborItem& value, RunAttributes& attributes) {
+  if (value.kind == Kind::kText) {
+    attributes.insert_or_assign(std::string(key), std::string(value.text));
+  } else if (const auto found = attributes.find(key); found != attributes.end()) {
+    attributes.erase(found);
+  }
+}
+
+}  // namespace
+
+std::optional<WorldError> CheckInitialAttributes(const CborItem* data) {
+  const CborItem* attributes = data == nullptr ? nullptr : data->Find("attributes");
+  if (attributes == nullptr || attributes->kind == Kind::kNull) return std::nullopt;
+  if (attributes->kind != Kind::kMap) {
+    return WorldError::Attributes("attributes must be an object");
+  }
+  if (attributes->items.size() / 2 > kAttributesMax) {
+    return WorldError::Attributes("Run attribute count would exceed limit 64");
+  }
+  const bool reserved = data->Flag("allowReservedAttributes");
+  for (std::size_t i = 0; i + 1 < attributes->items.size(); i += 2) {
+    if (auto bad = CheckOne(attributes->items[i], attributes->items[i + 1], reserved)) return bad;
+  }
+  return std::nullopt;
+}
+
+std::optional<WorldError> CheckAttributeChanges(const CborItem* data) {
+  const CborItem* changes = data == nullptr ? nullptr : data->Find("changes");
+  if (changes == nullptr || changes->kind != Kind::kArray || changes->items.empty()) {
+    return WorldError::Attributes("attr_set needs changes");
+  }
+  std::set<std::string_view> keys;
+  std::size_t bytes = 0;
+  const bool reserved = data->Flag("allowReservedAttributes");
+  for (const CborItem& change : changes->items) {
+    const CborItem* key = change.Find("key");
+    const CborItem* value = change.Find("value");
+    if (key == nullptr || value == nullptr) {
+      return WorldError::Attributes("a change needs key and value");
+    }
+    if (auto bad = CheckOne(*key, *value, reserved)) return bad;
+    if (!keys.insert(key->text).second) {
+      return WorldError::Attributes("Duplicate attribute key \"" + std::string(key->text) + "\"");
+    }
+    bytes += key->text.size() + value->text.size();
+  }
+  if (bytes > kChangesBytesMax) {
+    return WorldError::Attributes("attr_set has more than 8 KiB of changes");
+  }
+  return std::nullopt;
+}
+
+std::optional<WorldError> CheckAttributeCount(const RunAttributes& before, const CborItem& data) {
+  RunAttributes after = before;
+  if (const CborItem* changes = data.Find("changes")) {
+    for (const CborItem& change : changes->items) {
+      const CborItem* value = change.Find("value");
+      if (value != nullptr) Apply(change.Text("key"), *value, after);
+    }
+  }
+  if (after.size() <= kAttributesMax) return std::nullopt;
+  return WorldError::Attributes("Run attribute count would exceed limit 64");
+}
+
+Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
+                                     std::string_view created) {
+  RunAttributes attributes;
+  std::string bytes;
+  if (const auto initial = RawMember(created, "attributes")) {
+    const auto map = Look(*initial, bytes);
+    if (map) {
+      for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
+        Apply(map->items[i].text, map->items[i + 1], attributes);
+      }
+    }
+  }
+  constexpr auto kType = EventType::kContextUpdated;
+  if (run.state.last_of_type[static_cast<std::size_t>(kType)] == EventSeq()) return attributes;
+  EventQuery query{.type = kType, .limit = kEventsPerRead};
+  while (true) {
+    auto events = reader.ReadEvents(run, query);
+    if (!events) return std::move(events).error();
+    for (const Event& event : *events) {
+      bytes.clear();
+      const auto list = Look(RawMember(event.payload, "changes").value_or("[]"), bytes);
+      if (!list) continue;
+      for (const CborItem& change : list->items) {
+        if (const CborItem* value = change.Find("value")) {
+          Apply(change.Text("key"), *value, attributes);
+        }
+      }
+    }
+    if (events->size() < kEventsPerRead) return attributes;
+    query.after = events->back().seq;
+  }
+}
+
+}  // namespace everstep

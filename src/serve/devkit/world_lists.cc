@@ -1,0 +1,469 @@
+// The half of WorldReader that answers calls: single entities, and lists in pages.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "serve/devkit/world_event.h"
+#include "serve/devkit/world_reader.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kLimitMax = 1000;
+constexpr std::size_t kRowsPerRead = 1000;
+constexpr std::uint64_t kFewEvents = 8;
+constexpr std::size_t kPageBytes = 16 << 20;  // then a page ends early
+constexpr std::size_t kHooksMax = 100'000;    // that a list over all runs looks at
+
+// A run starts at most so long after it was created, for an entity to be found without its run.
+constexpr std::chrono::hours kStartedWithin{24};
+constexpr std::array kKinds = {EntityKind::kStep, EntityKind::kHook, EntityKind::kWait,
+                               EntityKind::kContext};
+
+struct Paging {
+  std::size_t limit;
+  std::string_view cursor;
+  bool newest_first;
+};
+
+Paging PagingOf(const CborItem& args, std::size_t limit, bool newest_first) {
+  Paging paging{args.Uint("limit", limit), args.Text("cursor"), newest_first};
+  paging.limit = std::clamp<std::size_t>(paging.limit, 1, kLimitMax);
+  if (args.Text("sortOrder") == "asc") paging.newest_first = false;
+  if (args.Text("sortOrder") == "desc") paging.newest_first = true;
+  return paging;
+}
+
+// The runtime keeps the last cursor to ask for what comes later: there is one as long as there is
+// an entry.
+void WritePageEnd(std::string_view cursor, bool more, CborWriter& cbor) {
+  cbor.Key("cursor");
+  if (cursor.empty()) {
+    cbor.Null();
+  } else {
+    cbor.Text(cursor);
+  }
+  cbor.Member("hasMore", more);
+}
+
+WorldError BadCursor() { return WorldError::Invalid("the cursor is not one that a list gave"); }
+
+std::optional<std::uint64_t> NumberOf(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (text.empty() || read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+struct Listed {
+  EntityKey key;
+  EntityState state;
+};
+
+// The part of `entries`, in order of creation, that a page shows. False: the cursor is none.
+bool Cut(std::vector<Listed>& entries, const Paging& paging, bool& more) {
+  std::ranges::sort(entries, {}, [](const Listed& entry) { return entry.state.first_seq; });
+  if (paging.newest_first) std::ranges::reverse(entries);
+  if (!paging.cursor.empty()) {
+    const auto behind = NumberOf(paging.cursor);
+    if (!behind) return false;
+    std::erase_if(entries, [&](const Listed& entry) {
+      const std::uint64_t seq = entry.state.first_seq.value();
+      return paging.newest_first ? seq >= *behind : seq <= *behind;
+    });
+  }
+  more = entries.size() > paging.limit;
+  if (more) entries.resize(paging.limit);
+  return true;
+}
+
+using Statuses = std::vector<RunStatus>;
+
+// The statuses of the log that a status of the DevKit stands for. Nothing: no such status.
+std::optional<Statuses> StatusesOf(const CborItem& args) {
+  const CborItem* wanted = args.Find("status");
+  Statuses statuses;
+  if (wanted == nullptr || wanted->kind == CborItem::Kind::kNull) return statuses;
+  const auto add = [&statuses](std::string_view name) {
+    if (name == "pending")
+      statuses.insert(statuses.end(), {RunStatus::kPending, RunStatus::kApproved});
+    else if (name == "running")
+      statuses.insert(statuses.end(), {RunStatus::kRunning, RunStatus::kPaused});
+    else if (name == "completed")
+      statuses.push_back(RunStatus::kCompleted);
+    else if (name == "failed")
+      statuses.push_back(RunStatus::kFailed);
+    else if (name == "cancelled")
+      statuses.push_back(RunStatus::kCancelled);
+    else
+      return false;
+    return true;
+  };
+  if (wanted->kind == CborItem::Kind::kText) {
+    if (!add(wanted->text)) return std::nullopt;
+    return statuses;
+  }
+  for (const CborItem& item : wanted->items) {
+    if (!add(item.text)) return std::nullopt;
+  }
+  return statuses;
+}
+
+}  // namespace
+
+WorldOutcome WorldReader::GetRun(const CborItem& args, CborWriter& cbor) {
+  const auto found = FindRun(args.Text("runId"));
+  if (const auto* error = std::get_if<WorldError>(&found)) return *error;
+  const auto& run = std::get<StoredRun>(found);
+  return WriteRun(run, run.state, DetailOf(args), cbor);
+}
+
+WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
+  const Paging paging = PagingOf(args, 20, true);
+  const auto statuses = StatusesOf(args);
+  if (!statuses) return WorldError::Invalid("there is no such status of a run");
+  const CborItem* wanted = args.Find("status");
+  const bool nothing =
+      wanted != nullptr && wanted->kind == CborItem::Kind::kArray && statuses->empty();
+  RunQuery query{.tenant_id = tenant_id_,
+                 .plan_id = std::string(args.Text("workflowName")),
+                 .cursor = std::string(paging.cursor),
+                 .limit = paging.limit + 1,
+                 .oldest_first = !paging.newest_first};
+  // A page of each status, and of those the first.
+  struct Entry {
+    StoredRun run;
+    std::string cursor;
+  };
+  std::vector<Entry> entries;
+  const auto gather = [&](std::optional<RunStatus> status) -> std::optional<WorldError> {
+    query.status = status;
+    query.cursor = paging.cursor;
+    std::size_t found = 0;
+    while (true) {
+      auto page = reader_.ListRuns(query);
+      if (!page) return WorldErrorOf(page.error());
+      for (std::size_t i = 0; i < page->runs.size(); ++i) {
+        // Runs of plans are not the applications'.
+        if (page->runs[i].state.engine_run_ref == kOwnEngine) continue;
+        if (!page->runs[i].quarantine.empty()) continue;
+        entries.push_back({std::move(page->runs[i]), std::move(page->cursors[i])});
+        ++found;
+      }
+      if (found > paging.limit || page->cursor.empty()) return std::nullopt;
+      query.cursor = page->cursor;
+    }
+  };
+  if (statuses->empty() && !nothing) {
+    if (auto error = gather(std::nullopt)) return error;
+  }
+  for (const RunStatus status : *statuses) {
+    if (auto error = gather(status)) return error;
+  }
+  std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
+    const auto place = [](const Entry& entry) {
+      return std::pair(entry.run.state.created_at, entry.run.run_no);
+    };
+    return paging.newest_first ? place(b) < place(a) : place(a) < place(b);
+  });
+  const std::size_t until = cbor.size() + kPageBytes;
+  std::size_t written = 0;
+  cbor.BeginMap();
+  cbor.Key("data");
+  cbor.BeginArray();
+  for (; written < std::min(entries.size(), paging.limit) && cbor.size() < until; ++written) {
+    const StoredRun& run = entries[written].run;
+    if (auto error = WriteRun(run, run.state, DetailOf(args), cbor)) return error;
+  }
+  cbor.End();
+  WritePageEnd(written == 0 ? std::string() : entries[written - 1].cursor, written < entries.size(),
+               cbor);
+  cbor.End();
+  return std::nullopt;
+}
+
+// Ids of steps, hooks and waits begin with the time at which their run started.
+std::variant<StoredRun, WorldError> WorldReader::FindRunOf(const CborItem& args,
+                                                           std::string_view entity_id) {
+  const std::string_view run_id = args.Text("runId");
+  const Timestamp started_at = TimeOfId(entity_id);
+  if (!run_id.empty() || started_at == Timestamp{}) return FindRun(run_id);
+  RunQuery query{.tenant_id = tenant_id_,
+                 .created_from = started_at - kStartedWithin,
+                 .created_until = started_at + std::chrono::milliseconds(1),
+                 .limit = kRowsPerRead};
+  do {
+    auto page = reader_.ListRuns(query);
+    if (!page) return WorldErrorOf(page.error());
+    for (StoredRun& run : page->runs) {
+      const auto at = std::chrono::floor<std::chrono::milliseconds>(run.state.started_at);
+      if (at != started_at || !run.quarantine.empty()) continue;
+      for (const EntityKind kind : kKinds) {
+        const auto entity = reader_.FindEntity(run.run_no, {kind, std::string(entity_id)});
+        if (entity && *entity) return std::move(run);
+      }
+    }
+    query.cursor = page->cursor;
+  } while (!query.cursor.empty());
+  return WorldError::NotFound("nothing has the id \"" + std::string(entity_id) + "\"");
+}
+
+WorldOutcome WorldReader::GetStep(const CborItem& args, CborWriter& cbor) {
+  const auto found = FindRunOf(args, args.Text("stepId"));
+  if (const auto* error = std::get_if<WorldError>(&found)) return *error;
+  const auto& run = std::get<StoredRun>(found);
+  const std::string step_id(args.Text("stepId"));
+  const auto step = reader_.FindEntity(run.run_no, {EntityKind::kStep, step_id});
+  if (!step) return WorldErrorOf(step.error());
+  if (!*step) return WorldError::NotFound("Step \"" + step_id + "\" not found");
+  return WriteStep(run, step_id, **step, DetailOf(args), cbor);
+}
+
+WorldOutcome WorldReader::ListSteps(const CborItem& args, CborWriter& cbor) {
+  const Paging paging = PagingOf(args, 20, true);
+  const auto found = FindRun(args.Text("runId"));
+  std::vector<Listed> steps;
+  const auto* run = std::get_if<StoredRun>(&found);
+  if (run != nullptr) {
+    const Status visited = reader_.VisitEntities(
+        run->run_no, EntityKind::kStep, [&steps](EntityKey key, EntityState state) {
+          steps.push_back({std::move(key), std::move(state)});
+        });
+    if (!visited) return WorldErrorOf(visited.error());
+  }
+  bool more = false;
+  if (!Cut(steps, paging, more)) return BadCursor();
+  const std::size_t until = cbor.size() + kPageBytes;
+  std::size_t written = 0;
+  cbor.BeginMap();
+  cbor.Key("data");
+  cbor.BeginArray();
+  for (; written < steps.size() && cbor.size() < until; ++written) {
+    const Listed& step = steps[written];
+    if (auto error = WriteStep(*run, step.key.id, step.state, DetailOf(args), cbor)) return error;
+  }
+  cbor.End();
+  WritePageEnd(
+      written == 0 ? std::string() : std::to_string(steps[written - 1].state.first_seq.value()),
+      more || written < steps.size(), cbor);
+  cbor.End();
+  return std::nullopt;
+}
+
+// ---- events
+
+WorldOutcome WorldReader::WriteEvents(const StoredRun& run, std::string_view member,
+                                      const Page& page, Detail resolve, CborWriter& cbor) {
+  const std::size_t until = cbor.size() + kPageBytes;
+  cbor.Key(member);
+  cbor.BeginArray();
+  std::size_t written = 0;
+  EventSeq last;
+  bool more = false;
+  // Places are dense: what lies before a place is found by counting back.
+  EventSeq after = page.after;
+  EventSeq before = std::min(page.before, EventSeq(run.state.last_seq.value() + 1));
+  while (!more && Next(after) < before) {
+    EventQuery query{.after = after, .until = EventSeq(before.value() - 1), .limit = kRowsPerRead};
+    if (page.newest_first && before.value() - after.value() > kRowsPerRead) {
+      query.after = EventSeq(before.value() - 1 - kRowsPerRead);
+    }
+    // A few are read one by one: that is quicker than to begin a walk.
+    const bool few = !page.newest_first && before.value() - after.value() <= kFewEvents;
+    if (few) query.until = Next(after);
+    auto events = reader_.ReadEvents(run, query);
+    if (!events) return WorldErrorOf(events.error());
+    if (events->empty()) break;
+    if (page.newest_first) std::ranges::reverse(*events);
+    for (const Event& event : *events) {
+      if (written == page.limit || cbor.size() >= until) {
+        more = true;
+        break;
+      }
+      if (!WriteEvent(run, event, resolve, cbor)) continue;
+      last = event.seq;
+      ++written;
+    }
+    (page.newest_first ? before : after) = events->back().seq;
+  }
+  cbor.End();
+  WritePageEnd(written == 0 ? std::string() : EventIdOf(last), more, cbor);
+  return std::nullopt;
+}
+
+WorldOutcome WorldReader::GetEvent(const CborItem& args, CborWriter& cbor) {
+  const auto found = FindRun(args.Text("runId"));
+  if (const auto* error = std::get_if<WorldError>(&found)) return *error;
+  const auto& run = std::get<StoredRun>(found);
+  const auto seq = SeqOfEventId(args.Text("eventId"));
+  if (seq) {
+    const auto events =
+        reader_.ReadEvents(run, {.after = EventSeq(seq->value() - 1), .until = *seq, .limit = 1});
+    if (!events) return WorldErrorOf(events.error());
+    if (!events->empty() && WriteEvent(run, events->front(), DetailOf(args), cbor)) {
+      return std::nullopt;
+    }
+  }
+  return WorldError::NotFound("Event \"" + std::string(args.Text("eventId")) + "\" not found");
+}
+
+WorldOutcome WorldReader::ListEvents(const CborItem& args, CborWriter& cbor) {
+  const Paging paging = PagingOf(args, 100, false);
+  Page page{.limit = paging.limit, .newest_first = paging.newest_first};
+  if (!paging.cursor.empty()) {
+    const auto behind = SeqOfEventId(paging.cursor);
+    if (!behind) return BadCursor();
+    (paging.newest_first ? page.before : page.after) = *behind;
+  }
+  const auto found = FindRun(args.Text("runId"));
+  static const StoredRun kNone;
+  const auto* run = std::get_if<StoredRun>(&found);
+  cbor.BeginMap();
+  if (auto error = WriteEvents(run == nullptr ? kNone : *run, "data", page, DetailOf(args), cbor)) {
+    return error;
+  }
+  cbor.End();
+  return std::nullopt;
+}
+
+WorldOutcome WorldReader::ListEventsOf(const CborItem& args, CborWriter& cbor) {
+  const Paging paging = PagingOf(args, 100, false);
+  const std::string id(args.Text("correlationId"));
+  std::uint64_t behind = paging.newest_first ? UINT64_MAX : 0;
+  if (!paging.cursor.empty()) {
+    const auto seq = SeqOfEventId(paging.cursor);
+    if (!seq) return BadCursor();
+    behind = seq->value();
+  }
+  const auto found = FindRunOf(args, id);
+  const auto* run = std::get_if<StoredRun>(&found);
+  std::vector<Event> events;
+  for (std::size_t i = 0; run != nullptr && i < kKinds.size(); ++i) {
+    EventQuery query{.entity = EntityKey{kKinds[i], id}, .limit = kRowsPerRead};
+    while (true) {
+      auto read = reader_.ReadEvents(*run, query);
+      if (!read) return WorldErrorOf(read.error());
+      std::ranges::move(*read, std::back_inserter(events));
+      if (read->size() < kRowsPerRead) break;
+      query.after = events.back().seq;
+    }
+  }
+  std::erase_if(events, [&](const Event& event) {
+    return paging.newest_first ? event.seq.value() >= behind : event.seq.value() <= behind;
+  });
+  std::ranges::sort(events, {}, &Event::seq);
+  if (paging.newest_first) std::ranges::reverse(events);
+  cbor.BeginMap();
+  cbor.Key("data");
+  cbor.BeginArray();
+  std::size_t written = 0;
+  for (const Event& event : events) {
+    if (written == paging.limit) break;
+    if (WriteEvent(*run, event, DetailOf(args), cbor)) ++written;
+  }
+  cbor.End();
+  WritePageEnd(written == 0 ? std::string() : EventIdOf(events[written - 1].seq),
+               events.size() > written, cbor);
+  cbor.End();
+  return std::nullopt;
+}
+
+// ---- hooks
+
+WorldOutcome WorldReader::GetHook(const CborItem& args, CborWriter& cbor) {
+  const std::string hook_id(args.Text("hookId"));
+  const std::string_view token = args.Text("token");
+  std::optional<HookHolder> holder;
+  if (!token.empty()) {
+    auto found = reader_.FindHook(tenant_id_, token);
+    if (!found) return WorldErrorOf(found.error());
+    holder = std::move(*found);
+  } else {
+    std::string after;
+    while (!holder) {
+      auto tokens = reader_.ListHooks(tenant_id_, after, kRowsPerRead);
+      if (!tokens) return WorldErrorOf(tokens.error());
+      if (tokens->empty()) break;
+      for (HeldToken& held : *tokens) {
+        if (held.holder.hook_id == hook_id) holder = std::move(held.holder);
+      }
+      after = tokens->back().token;
+    }
+  }
+  if (!holder) return WorldError::NoHook(token.empty() ? std::string_view(hook_id) : token);
+  const auto found = FindRun(holder->run_id.value());
+  if (const auto* error = std::get_if<WorldError>(&found)) return *error;
+  const auto& run = std::get<StoredRun>(found);
+  const auto hook = reader_.FindEntity(run.run_no, {EntityKind::kHook, holder->hook_id});
+  if (!hook) return WorldErrorOf(hook.error());
+  if (!*hook) return WorldError::NoHook(holder->hook_id);
+  return WriteHook(run, holder->hook_id, **hook, DetailOf(args), cbor);
+}
+
+WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
+  const Paging paging = PagingOf(args, 100, false);
+  struct Live {
+    RunId run_id;
+    std::string hook_id;
+    std::uint64_t order;  // of creation, within the run
+  };
+  std::vector<Live> live;
+  const std::string_view run_id = args.Text("runId");
+  if (!run_id.empty()) {
+    const auto found = FindRun(run_id);
+    if (const auto* run = std::get_if<StoredRun>(&found)) {
+      const Status visited = reader_.VisitEntities(
+          run->run_no, EntityKind::kHook, [&](const EntityKey& key, const EntityState& state) {
+            if (state.status != EntityStatus::kActive) return;
+            live.push_back({run->run_id, key.id, state.first_seq.value()});
+          });
+      if (!visited) return WorldErrorOf(visited.error());
+    }
+  } else {
+    std::string after;
+    while (live.size() < kHooksMax) {
+      auto tokens = reader_.ListHooks(tenant_id_, after, kRowsPerRead);
+      if (!tokens) return WorldErrorOf(tokens.error());
+      if (tokens->empty()) break;
+      after = tokens->back().token;
+      for (HeldToken& held : *tokens) {
+        live.push_back({std::move(held.holder.run_id), std::move(held.holder.hook_id), 0});
+      }
+    }
+  }
+  // Ids of runs and hooks begin with their time.
+  const auto place = [](const Live& hook) {
+    return hook.run_id.value() + "/" + std::string(20 - std::to_string(hook.order).size(), '0') +
+           std::to_string(hook.order) + "/" + hook.hook_id;
+  };
+  std::ranges::sort(live, {}, place);
+  if (paging.newest_first) std::ranges::reverse(live);
+  if (!paging.cursor.empty()) {
+    std::erase_if(live, [&](const Live& hook) {
+      return paging.newest_first ? place(hook) >= paging.cursor : place(hook) <= paging.cursor;
+    });
+  }
+  const bool more = live.size() > paging.limit;
+  if (more) live.erase(live.begin() + static_cast<std::ptrdiff_t>(paging.limit), live.end());
+  cbor.BeginMap();
+  cbor.Key("data");
+  cbor.BeginArray();
+  for (const Live& hook : live) {
+    const auto found = FindRun(hook.run_id.value());
+    const auto* run = std::get_if<StoredRun>(&found);
+    if (run == nullptr) continue;
+    const auto state = reader_.FindEntity(run->run_no, {EntityKind::kHook, hook.hook_id});
+    if (!state) return WorldErrorOf(state.error());
+    if (!*state) continue;
+    if (auto error = WriteHook(*run, hook.hook_id, **state, DetailOf(args), cbor)) return error;
+  }
+  cbor.End();
+  WritePageEnd(live.empty() ? std::string() : place(live.back()), more, cbor);
+  cbor.End();
+  return std::nullopt;
+}
+
+}  // namespace everstep

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/cbor.h"
+#include "serve/devkit/run_attributes.h"
+#include "serve/devkit/world_error.h"
+#include "store/state_store.h"
+
+namespace everstep {
+
+// How much of an entity is wanted.
+enum class Detail : std::uint8_t { kFull, kOutline };
+
+// Nothing: it went well, and was written.
+using WorldOutcome = std::optional<WorldError>;
+
+// Runs, steps, hooks, waits and events as Workflow DevKit sees them, of one moment, written as
+// CBOR. On an error what was written before it has to be thrown away.
+class WorldReader {
+ public:
+  // `spec`: the version of the protocol that the reader speaks.
+  WorldReader(StateReader& reader, std::string tenant_id, std::uint32_t spec)
+      : reader_(reader), tenant_id_(std::move(tenant_id)), spec_(spec) {}
+
+  // The tenant's run, or the error to answer with.
+  std::variant<StoredRun, WorldError> FindRun(std::string_view run_id);
+
+  Result<RunAttributes> AttributesOf(const StoredRun& run);
+
+  // ---- entities, in a state they have or had
+  WorldOutcome WriteRun(const StoredRun& run, const RunState& state, Detail resolve,
+                        CborWriter& cbor);
+  WorldOutcome WriteStep(const StoredRun& run, const std::string& step_id, const EntityState& step,
+                         Detail resolve, CborWriter& cbor);
+  WorldOutcome WriteHook(const StoredRun& run, const std::string& hook_id, const EntityState& hook,
+                         Detail resolve, CborWriter& cbor);
+  WorldOutcome WriteWait(const StoredRun& run, const std::string& wait_id, const EntityState& wait,
+                         CborWriter& cbor);
+  // False: the event has no name there. From version 7 on it is a "noop" that keeps its place.
+  bool WriteEvent(const StoredRun& run, const Event& event, Detail resolve, CborWriter& cbor);
+
+  // ---- calls: the answer to each, as in docs/devkit.md
+  WorldOutcome GetRun(const CborItem& args, CborWriter& cbor);
+  WorldOutcome ListRuns(const CborItem& args, CborWriter& cbor);
+  WorldOutcome GetStep(const CborItem& args, CborWriter& cbor);
+  WorldOutcome ListSteps(const CborItem& args, CborWriter& cbor);
+  WorldOutcome GetEvent(const CborItem& args, CborWriter& cbor);
+  WorldOutcome ListEvents(const CborItem& args, CborWriter& cbor);
+  WorldOutcome ListEventsOf(const CborItem& args, CborWriter& cbor);  // by correlation id
+  WorldOutcome GetHook(const CborItem& args, CborWriter& cbor);
+  WorldOutcome ListHooks(const CborItem& args, CborWriter& cbor);
+
+  // Members events, cursor and hasMore: the page behind `after`, oldest first.
+  struct Page {
+    EventSeq after{};
+    EventSeq before{UINT64_MAX};
+    std::size_t limit = 1000;
+    bool newest_first = false;
+  };
+  WorldOutcome WriteEvents(const StoredRun& run, std::string_view member, const Page& page,
+                           Detail resolve, CborWriter& cbor);
+
+ private:
+  // The run that is named, or, where the runtime names none (4.x), the one that has the entity.
+  std::variant<StoredRun, WorldError> FindRunOf(const CborItem& args, std::string_view entity_id);
+  // The data of the run's run_created; empty: it has none.
+  Result<std::string> CreationOf(const StoredRun& run);
+  Result<std::string> LastPayload(const StoredRun& run, EventType type, EventSeq until);
+
+  StateReader& reader_;
+  const std::string tenant_id_;
+  const std::uint32_t spec_;
+};
+
+Detail DetailOf(const CborItem& args);
+
+}  // namespace everstep

@@ -1,0 +1,402 @@
+#include "serve/devkit/world_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kCallsMax = 1000;
+constexpr std::size_t kChunksPerRead = 1000;
+constexpr std::size_t kChunkBytesPerRead = 4 << 20;
+constexpr std::chrono::milliseconds kWaitMost{60'000};
+constexpr std::uint32_t kConcurrencyMost = 10'000;
+constexpr std::size_t kPreloadMax = 1000;  // events; a longer log is read in pages
+
+std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
+
+StreamName StreamOf(const ApiCall& call, const CborItem& args) {
+  return {call.tenant(), std::string(args.Text("runId")), std::string(args.Text("name"))};
+}
+
+WorldOutcome OutcomeOf(const Status& status) {
+  if (status) return std::nullopt;
+  return WorldErrorOf(status.error());
+}
+
+std::uint32_t SpecOf(const CborItem& request) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(request.Uint("spec"), UINT32_MAX));
+}
+
+bool Writes(std::string_view method) {
+  return method == "events.create" || method == "queue.send" || method == "queue.register" ||
+         method == "queue.unregister" || method == "streams.write" || method == "streams.close";
+}
+
+// Where a reader begins: negative counts from the end.
+std::uint64_t StartOf(const CborItem& args, const StreamExtent& info) {
+  const CborItem* start = args.Find("startIndex");
+  if (start == nullptr) return 0;
+  const double wanted = start->AsNumber();
+  if (std::isnan(wanted)) return 0;
+  if (wanted >= 0) return static_cast<std::uint64_t>(wanted);
+  return static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(info.chunks) + wanted));
+}
+
+}  // namespace
+
+std::string WorldService::NewRunId() {
+  const std::lock_guard lock(mutex_);
+  return "wrun_" + ulids_.Next();
+}
+
+void WorldService::Handle(const CallPtr& call) {
+  auto parsed = ParseCbor(call->body());
+  if (!parsed) return call->Fail(parsed.error());
+  const auto request = std::make_shared<CborItem>(*std::move(parsed));
+  const CborItem* list = request->Find("calls");
+  if (list == nullptr || list->kind != CborItem::Kind::kArray || list->items.size() > kCallsMax) {
+    return call->Fail(HttpCode::kBadRequest, "a list of at most 1,000 calls is needed");
+  }
+  if (WaitsForStream(call, request)) return;
+  const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now()};
+  std::vector<One> calls(list->items.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    calls[i].args = &list->items[i];
+    if (Writes(MethodOf(*calls[i].args)) && !call->May(Permission::kEventAppend)) {
+      calls[i].error =
+          WorldError{"WorkflowWorldError", 403, "the token's roles do not allow event.append"};
+    }
+  }
+  // Those of a batch came at the same time: what is durable together goes first.
+  CreateAll(*call, caller, calls);
+  SendAll(*call, calls);
+  std::string body;
+  CborWriter cbor(body);
+  cbor.ArrayOf(calls.size());
+  for (One& one : calls) {
+    if (!one.error && one.answer.empty()) Answer(*call, caller.spec, one);
+    cbor.ArrayOf(2);
+    cbor.Uint(one.error ? 1 : 0);
+    if (one.error) {
+      one.error->Write(cbor);
+    } else {
+      body.append(one.answer);
+    }
+  }
+  call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
+}
+
+void WorldService::Answer(const ApiCall& call, std::uint32_t spec, One& one) {
+  CborWriter cbor(one.answer);
+  one.error = Dispatch(call, *one.args, spec, cbor);
+}
+
+// ---- events
+
+void WorldService::CreateAll(const ApiCall& call, const WorldCaller& caller,
+                             std::vector<One>& calls) {
+  std::vector<AppendOrder> orders;
+  std::vector<One*> asked;
+  for (One& one : calls) {
+    if (one.error || MethodOf(*one.args) != "events.create") continue;
+    one.order = std::make_unique<WorldOrder>();
+    one.error = WorldOrder::Read(*one.args, caller, NewRunId(), *one.order);
+    if (!one.error && one.order->spec().type == WorldEventType::kAttrSet) {
+      one.error = CheckAttributes(*one.args, caller);
+    }
+    if (one.error) continue;
+    orders.push_back({one.order->run_id(), {}, one.order.get()});
+    asked.push_back(&one);
+  }
+  if (orders.empty()) return;
+  const RunScope defaults{call.tenant(), "default", "default", {}, {}};
+  AppendAuthority& authority = parts_.log.authority();
+  const auto placed = authority.Await(authority.Submit(orders, defaults));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    One& one = *asked[i];
+    if (!placed[i]) {
+      // What was refused by a rule has its name there; a failed write has not.
+      const bool ruled =
+          one.order->refusal() && placed[i].error().code == ErrorCode::kInvalidTransition;
+      one.error = ruled ? *one.order->refusal() : WorldErrorOf(placed[i].error());
+      continue;
+    }
+    CborWriter cbor(one.answer);
+    one.error = Created(*one.args, *one.order, *placed[i], caller.spec, cbor);
+  }
+}
+
+WorldOutcome WorldService::CheckAttributes(const CborItem& args, const WorldCaller& caller) {
+  const auto reader = parts_.log.store().Read();
+  WorldReader world(*reader, caller.tenant_id, caller.spec);
+  const auto found = world.FindRun(args.Text("runId"));
+  if (const auto* error = std::get_if<WorldError>(&found)) return *error;
+  const auto& run = std::get<StoredRun>(found);
+  const auto before = world.AttributesOf(run);
+  if (!before) return WorldErrorOf(before.error());
+  return CheckAttributeCount(*before, *args.Find("data"));
+}
+
+// What the caller sent is not sent back: it puts the answer together with it.
+WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order,
+                                   const Placed& placed, std::uint32_t spec, CborWriter& cbor) {
+  const auto reader = parts_.log.store().Read();
+  auto stored = reader->FindRun(order.run_id());
+  if (!stored) return WorldErrorOf(stored.error());
+  if (!*stored) return WorldError::NoRun(order.run_id().value());
+  const StoredRun& run = **stored;
+  WorldReader world(*reader, run.state.scope.tenant_id, spec);
+  RunState state = order.run();
+  // Times of the commit, which the decision did not know yet.
+  state.created_at = run.state.created_at;
+  state.updated_at = placed.persisted_at;
+  const auto resolve = args.Flag("lean") ? Detail::kOutline : Detail::kFull;
+  const bool recorded = order.recorded() > 0;
+  const EventSeq seq = recorded ? order.last() : placed.seq;
+  cbor.BeginMap();
+  // A run that is cancelled once more shows what ended it.
+  const bool ended_before = !recorded && order.spec().type == WorldEventType::kRunCancelled;
+  if (ended_before) {
+    const EventSeq end = run.state.last_of_type[static_cast<std::size_t>(EventType::kRunCancelled)];
+    cbor.Member("eventId", EventIdOf(end));
+    cbor.Member("createdAt", state.completed_at);
+  } else if (recorded || !placed.event_id.empty()) {
+    cbor.Member("eventId", EventIdOf(seq));
+    cbor.Member("createdAt", placed.persisted_at);
+  }
+  WorldOutcome wrong;
+  switch (order.spec().entity) {
+    case EntityKind::kRun:
+      cbor.Key("run");
+      wrong = world.WriteRun(run, state, resolve, cbor);
+      break;
+    case EntityKind::kStep:
+      if (order.made_step()) cbor.Member("stepCreated", true);
+      cbor.Key("step");
+      wrong = world.WriteStep(run, order.correlation_id(), order.entity(), resolve, cbor);
+      break;
+    case EntityKind::kHook:
+      if (order.spec().type != WorldEventType::kHookCreated) break;
+      if (order.met_conflict()) {
+        const auto events =
+            reader->ReadEvents(run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
+        if (!events) return WorldErrorOf(events.error());
+        cbor.Key("event");
+        (void)world.WriteEvent(run, events->front(), Detail::kFull, cbor);
+        break;
+      }
+      cbor.Key("hook");
+      wrong = world.WriteHook(run, order.correlation_id(), order.entity(), resolve, cbor);
+      break;
+    case EntityKind::kWait:
+      cbor.Key("wait");
+      wrong = world.WriteWait(run, order.correlation_id(), order.entity(), cbor);
+      break;
+    default:
+      break;
+  }
+  if (wrong) return wrong;
+  const std::string_view since = args.Text("sinceCursor");
+  const bool preload = order.spec().type == WorldEventType::kRunStarted &&
+                       !args.Flag("skipPreload") && run.state.last_seq.value() <= kPreloadMax;
+  WorldReader::Page page{.limit = kPreloadMax};
+  if (!since.empty()) page.after = SeqOfEventId(since).value_or(EventSeq());
+  if (preload || !since.empty()) {
+    wrong = world.WriteEvents(run, "events", page, Detail::kFull, cbor);
+  }
+  cbor.End();
+  return wrong;
+}
+
+// ---- messages
+
+void WorldService::SendAll(const ApiCall& call, std::vector<One>& calls) {
+  std::vector<NewMessage> messages;
+  std::vector<One*> asked;
+  for (One& one : calls) {
+    if (one.error || MethodOf(*one.args) != "queue.send") continue;
+    NewMessage message;
+    message.tenant_id = call.tenant();
+    message.topic = one.args->Text("queue");
+    message.id = one.args->Text("id");
+    message.group = one.args->Text("group");
+    message.key = one.args->Text("key");
+    message.body = one.args->Bytes("body");
+    if (const CborItem* delay = one.args->Find("delaySeconds")) {
+      const double seconds = delay->AsNumber();
+      if (seconds > 0 && seconds < 1e9) {
+        message.delay = std::chrono::milliseconds(std::llround(seconds * 1e3));
+      }
+    }
+    if (const CborItem* headers = one.args->Find("headers")) {
+      for (std::size_t i = 0; i + 1 < headers->items.size(); i += 2) {
+        message.headers.emplace_back(headers->items[i].text, headers->items[i + 1].text);
+      }
+    }
+    messages.push_back(std::move(message));
+    asked.push_back(&one);
+  }
+  if (asked.empty()) return;
+  const auto ids = parts_.queue.Send(std::move(messages));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!ids) {
+      asked[i]->error = WorldErrorOf(ids.error());
+      continue;
+    }
+    CborWriter cbor(asked[i]->answer);
+    cbor.BeginMap();
+    cbor.Member("messageId", (*ids)[i]);
+    cbor.End();
+  }
+}
+
+WorldOutcome WorldService::Register(const ApiCall& call, const CborItem& args, CborWriter& cbor) {
+  Endpoint endpoint;
+  endpoint.tenant_id = call.tenant();
+  endpoint.id = args.Text("id");
+  endpoint.secret = args.Text("secret");
+  endpoint.concurrency = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(args.Uint("concurrency", 1), 1, kConcurrencyMost));
+  const std::string& peer = call.request().peer_address;
+  endpoint.on_this_machine = peer.starts_with("127.") || peer == "::1";
+  const CborItem* routes = args.Find("routes");
+  if (routes != nullptr) {
+    for (const CborItem& route : routes->items) {
+      endpoint.routes.push_back(
+          {std::string(route.Text("prefix")), std::string(route.Text("url"))});
+    }
+  }
+  const bool whole = !endpoint.id.empty() && endpoint.id.size() <= 128 &&
+                     endpoint.secret.size() >= 16 && endpoint.secret.size() <= 256 &&
+                     !endpoint.routes.empty() && endpoint.routes.size() <= 64;
+  const bool fine = whole && std::ranges::all_of(endpoint.routes, [](const Endpoint::Route& route) {
+                      const bool http =
+                          route.url.starts_with("http://") || route.url.starts_with("https://");
+                      return http && route.url.size() <= 2048 && !route.topic_prefix.empty() &&
+                             route.topic_prefix.size() <= 256;
+                    });
+  if (!fine) {
+    return WorldError::Invalid(
+        "an endpoint needs id, a secret of at least 16 characters, and routes of prefix and url");
+  }
+  if (auto wrong = OutcomeOf(parts_.queue.Register(std::move(endpoint)))) return wrong;
+  cbor.BeginMap();
+  cbor.End();
+  return std::nullopt;
+}
+
+// ---- streams
+
+bool WorldService::WaitsForStream(const CallPtr& call, const std::shared_ptr<CborItem>& request) {
+  const CborItem* list = request->Find("calls");
+  if (list->items.size() != 1 || MethodOf(list->items[0]) != "streams.read") return false;
+  const CborItem& args = list->items[0];
+  const std::chrono::milliseconds wait(args.Uint("waitMs"));
+  if (wait.count() == 0) return false;
+  const StreamName stream = StreamOf(*call, args);
+  const auto info = parts_.streams.Extent(stream);
+  if (!info) return false;
+  const std::uint64_t from = StartOf(args, *info);
+  if (info->closed || info->chunks > from) return false;
+  return parts_.streams.WhenGrown(stream, from, std::min(wait, kWaitMost), [this, call, request] {
+    One one;
+    one.args = &request->Find("calls")->items[0];
+    Answer(*call, SpecOf(*request), one);
+    std::string body;
+    CborWriter cbor(body);
+    cbor.ArrayOf(1);
+    cbor.ArrayOf(2);
+    cbor.Uint(one.error ? 1 : 0);
+    if (one.error) {
+      one.error->Write(cbor);
+    } else {
+      body.append(one.answer);
+    }
+    call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
+  });
+}
+
+WorldOutcome WorldService::ReadStream(const ApiCall& call, const CborItem& args, CborWriter& cbor) {
+  const StreamName stream = StreamOf(call, args);
+  const auto info = parts_.streams.Extent(stream);
+  if (!info) return WorldErrorOf(info.error());
+  const std::size_t limit =
+      std::clamp<std::size_t>(args.Uint("limit", kChunksPerRead), 1, kChunksPerRead);
+  const auto page = parts_.streams.Read(stream, StartOf(args, *info), limit, kChunkBytesPerRead);
+  if (!page) return WorldErrorOf(page.error());
+  cbor.BeginMap();
+  cbor.Member("first", page->first);
+  cbor.Key("chunks");
+  cbor.BeginArray();
+  for (const std::string& chunk : page->chunks) cbor.Bytes(chunk);
+  cbor.End();
+  cbor.Member("count", page->info.chunks);
+  cbor.Member("done", page->info.closed);
+  cbor.End();
+  return std::nullopt;
+}
+
+// ---- the others
+
+WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, std::uint32_t spec,
+                                    CborWriter& cbor) {
+  const std::string_view method = MethodOf(args);
+  const auto done = [&cbor](const Status& status) -> WorldOutcome {
+    if (!status) return WorldErrorOf(status.error());
+    cbor.BeginMap();
+    cbor.End();
+    return std::nullopt;
+  };
+  if (method.starts_with("queue.")) {
+    if (method == "queue.register") return Register(call, args, cbor);
+    if (method == "queue.unregister") {
+      parts_.queue.Unregister(call.tenant(), std::string(args.Text("id")));
+      return done(Ok());
+    }
+  }
+  if (method == "streams.read") return ReadStream(call, args, cbor);
+  if (method == "streams.close") return done(parts_.streams.Close(StreamOf(call, args)));
+  if (method == "streams.write") {
+    std::vector<std::string> chunks;
+    if (const CborItem* list = args.Find("chunks")) {
+      for (const CborItem& chunk : list->items) chunks.emplace_back(chunk.text);
+    }
+    return done(parts_.streams.Append(StreamOf(call, args), std::move(chunks),
+                                      std::string(args.Text("requestId"))));
+  }
+  if (method == "streams.list") {
+    const auto names = parts_.streams.List(call.tenant(), std::string(args.Text("runId")));
+    if (!names) return WorldErrorOf(names.error());
+    cbor.BeginArray();
+    for (const std::string& name : *names) cbor.Text(name);
+    cbor.End();
+    return std::nullopt;
+  }
+  struct Entry {
+    std::string_view method;
+    WorldOutcome (WorldReader::*answer)(const CborItem&, CborWriter&);
+  };
+  static constexpr Entry kReads[] = {
+      {"runs.get", &WorldReader::GetRun},
+      {"runs.list", &WorldReader::ListRuns},
+      {"steps.get", &WorldReader::GetStep},
+      {"steps.list", &WorldReader::ListSteps},
+      {"events.get", &WorldReader::GetEvent},
+      {"events.list", &WorldReader::ListEvents},
+      {"events.listByCorrelationId", &WorldReader::ListEventsOf},
+      {"hooks.get", &WorldReader::GetHook},
+      {"hooks.list", &WorldReader::ListHooks},
+  };
+  const auto* read = std::ranges::find(kReads, method, &Entry::method);
+  if (read == std::end(kReads)) {
+    return WorldError{"WorkflowWorldError", 501,
+                      "this server does not know the call \"" + std::string(method) + "\""};
+  }
+  const auto reader = parts_.log.store().Read();
+  WorldReader world(*reader, call.tenant(), spec);
+  return (world.*read->answer)(args, cbor);
+}
+
+}  // namespace everstep

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/cbor.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/ulid.h"
+#include "engine/embedded_log.h"
+#include "queue/message_queue.h"
+#include "queue/run_streams.h"
+#include "serve/api_call.h"
+#include "serve/devkit/world_order.h"
+#include "serve/devkit/world_reader.h"
+
+namespace everstep {
+
+// What Workflow DevKit calls a World, for its applications: a batch of calls in, a batch of answers
+// out, both CBOR (docs/devkit.md). Events go through the append authority, messages to the queue,
+// chunks to the streams; nothing is kept here.
+class WorldService {
+ public:
+  struct Parts {
+    EmbeddedLog& log;
+    MessageQueue& queue;
+    RunStreams& streams;
+    Clock& clock;
+    Random& random;
+  };
+  explicit WorldService(Parts parts) : parts_(parts), ulids_(parts.clock, parts.random) {}
+
+  // May wait for the store. Answers the call, now or, for one that waits for a stream, later.
+  void Handle(const CallPtr& call);
+
+ private:
+  struct One {
+    const CborItem* args = nullptr;
+    std::string answer;                 // CBOR
+    std::optional<WorldError> error;    // instead
+    std::unique_ptr<WorldOrder> order;  // of events.create
+  };
+
+  void CreateAll(const ApiCall& call, const WorldCaller& caller, std::vector<One>& calls);
+  WorldOutcome Created(const CborItem& args, const WorldOrder& order, const Placed& placed,
+                       std::uint32_t spec, CborWriter& cbor);
+  WorldOutcome CheckAttributes(const CborItem& args, const WorldCaller& caller);
+  void SendAll(const ApiCall& call, std::vector<One>& calls);
+  void Answer(const ApiCall& call, std::uint32_t spec, One& one);
+  WorldOutcome Dispatch(const ApiCall& call, const CborItem& args, std::uint32_t spec,
+                        CborWriter& cbor);
+  WorldOutcome Register(const ApiCall& call, const CborItem& args, CborWriter& cbor);
+  WorldOutcome ReadStream(const ApiCall& call, const CborItem& args, CborWriter& cbor);
+  bool WaitsForStream(const CallPtr& call, const std::shared_ptr<CborItem>& request);
+  std::string NewRunId();
+
+  const Parts parts_;
+  std::mutex mutex_;
+  UlidGenerator ulids_;  // guarded by mutex_
+};
+
+}  // namespace everstep

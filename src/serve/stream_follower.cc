@@ -1,0 +1,75 @@
+#include "serve/stream_follower.h"
+
+#include "work/encoding.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::chrono::seconds kBeatEvery{15};
+constexpr std::size_t kChunksPerRead = 100;
+constexpr std::size_t kBytesPerRead = 256 << 10;
+
+}  // namespace
+
+void StreamFollower::Begin() {
+  self_ = shared_from_this();
+  reply_->OnChange([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->GoOn();
+  });
+  GoOn();
+}
+
+void StreamFollower::GoOn() {
+  const auto alive = shared_from_this();
+  if (asked_.fetch_add(1) > 0) return;
+  std::uint32_t seen = 1;
+  do {
+    Work();
+    std::uint32_t all = seen;
+    if (asked_.compare_exchange_strong(all, 0)) return;
+    seen = all;
+  } while (true);
+}
+
+void StreamFollower::Work() {
+  if (over_) return;
+  if (reply_->closed() || !SendAll()) return Finish();
+  // What is still queued calls again when it is taken.
+  if (reply_->queued() > 0 || waiting_.exchange(true)) return;
+  const auto woken = [self = shared_from_this()] {
+    self->woken_.store(true);
+    self->waiting_.store(false);
+    self->GoOn();
+  };
+  if (!streams_.WhenGrown(name_, next_, kBeatEvery, woken)) Finish();
+}
+
+void StreamFollower::Finish() {
+  over_ = true;
+  reply_->End();
+  self_.reset();
+}
+
+bool StreamFollower::SendAll() {
+  bool quiet = woken_.exchange(false);
+  while (reply_->queued() == 0) {
+    const auto page = streams_.Read(name_, next_, kChunksPerRead, kBytesPerRead);
+    if (!page) return false;
+    std::string text;
+    for (const std::string& chunk : page->chunks) {
+      text.append("id: ").append(std::to_string(next_++)).append("\n");
+      text.append("event: chunk\ndata: ").append(Base64(chunk)).append("\n\n");
+    }
+    const bool ends = page->info.closed && next_ >= page->info.chunks;
+    if (ends) text.append("event: end\ndata:\n\n");
+    // Nothing has come for a while: the line is alive.
+    if (text.empty() && quiet) text = ": beat\n\n";
+    quiet = false;
+    if (!text.empty() && !reply_->Write(text)) return false;
+    if (ends) return false;
+    if (page->chunks.empty()) return true;
+  }
+  return true;
+}
+
+}  // namespace everstep
