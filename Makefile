@@ -6,13 +6,14 @@ JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench bench-peers fuzz format check clean
+.PHONY: help run build test bench bench-peers bench-devkit fuzz format check clean
 
 help:
 	@echo 'make run      build everstep and run a plan worth watching; interrupted, it goes on when run again'
 	@echo 'make test     build everything, run all tests (release, ASan+UBSan, TSan, fuzz, end to end)'
 	@echo 'make build    build PRESET (dev, release, asan, tsan); default: dev'
 	@echo 'make bench    measure; a table here, build/bench.json for machines'
+	@echo 'make bench-devkit Workflow DevKit on Everstep beside its other worlds; needs npm'
 	@echo 'make bench-peers  the same work on Restate and DBOS beside ours; needs npm'
 	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS (default: 60)'
 	@echo 'make check    formatting, clang-tidy, layers, bans'
@@ -38,6 +39,10 @@ test:
 bench:
 	@tools/setup build test
 	@tools/bench $(BENCH_ARGS)
+
+bench-devkit:
+	@tools/setup build
+	@tools/bench-devkit $(BENCH_ARGS)
 
 bench-peers:
 	@tools/setup build

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+
+// What an application says about its world: in code, or in the environment.
+export interface EverstepWorldOptions {
+  /** Where the server is. `EVERSTEP_URL`, else `http://127.0.0.1:7233`. */
+  url?: string;
+  /** An API token with the role `system`. `EVERSTEP_TOKEN`, else what is in `EVERSTEP_TOKEN_FILE`. */
+  token?: string;
+  /** PEM text: who vouches for the server's certificate. `EVERSTEP_CA_FILE` names a file. */
+  ca?: string;
+  /**
+   * Where the server reaches this application. `EVERSTEP_APP_URL`, else `WORKFLOW_LOCAL_BASE_URL`,
+   * else `http://localhost:$PORT`, else the port that this process listens on.
+   */
+  appUrl?: string;
+  /** Deliveries to this process at once. `EVERSTEP_CONCURRENCY`, else 100. */
+  concurrency?: number;
+  /** Signs deliveries; all processes of an application have the same. `EVERSTEP_DELIVERY_SECRET`, else derived from the token. */
+  deliverySecret?: string;
+  /** Turns encryption of payloads on: each run's key is derived from it. `EVERSTEP_ENCRYPTION_SECRET`. */
+  encryptionSecret?: string;
+  /** `EVERSTEP_DEPLOYMENT_ID`, else `everstep`. */
+  deploymentId?: string;
+  /** How long calls are repeated while the server cannot be reached, in ms. Default: a minute. */
+  retryForMs?: number;
+}
+
+export interface Config {
+  url: string;
+  token?: string;
+  ca?: string;
+  appUrl?: string;
+  concurrency: number;
+  deliverySecret?: string;
+  encryptionSecret?: string;
+  deploymentId: string;
+  retryForMs?: number;
+}
+
+function fileOf(name: string): string | undefined {
+  const path = process.env[name];
+  return path ? readFileSync(path, 'utf8').trim() : undefined;
+}
+
+// Read when it is needed and not before: worlds are also made while an application is built.
+export function resolveConfig(options: EverstepWorldOptions): Config {
+  const env = process.env;
+  const optional = {
+    token: options.token ?? env.EVERSTEP_TOKEN ?? fileOf('EVERSTEP_TOKEN_FILE'),
+    ca: options.ca ?? fileOf('EVERSTEP_CA_FILE'),
+    appUrl: options.appUrl ?? env.EVERSTEP_APP_URL ?? env.WORKFLOW_LOCAL_BASE_URL,
+    deliverySecret: options.deliverySecret ?? env.EVERSTEP_DELIVERY_SECRET,
+    encryptionSecret: options.encryptionSecret ?? env.EVERSTEP_ENCRYPTION_SECRET,
+    retryForMs: options.retryForMs,
+  };
+  return {
+    url: options.url ?? env.EVERSTEP_URL ?? 'http://127.0.0.1:7233',
+    concurrency: options.concurrency ?? (Number(env.EVERSTEP_CONCURRENCY) || 100),
+    deploymentId: options.deploymentId ?? env.EVERSTEP_DEPLOYMENT_ID ?? 'everstep',
+    ...(Object.fromEntries(
+      Object.entries(optional).filter(([, value]) => value !== undefined && value !== ''),
+    ) as Partial<Config>),
+  };
+}

@@ -1,0 +1,186 @@
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { decode, encode } from './cbor.js';
+import { EverstepWorldError, transportError, type ServerError } from './errors.js';
+
+export interface ConnectionOptions {
+  url: string;
+  token?: string;
+  spec: number;
+  ca?: string | Buffer; // PEM: who vouches for the server
+  retryForMs?: number; // how long a call is repeated while the server cannot be reached
+}
+
+type Args = Record<string, unknown>;
+interface Waiting {
+  args: Args;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+const CALLS_PER_REQUEST = 500;
+const REQUESTS_AT_ONCE = 4;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+// Calls to the server. Those that are made at the same time go together in one request, over
+// connections that are kept. A request that got no answer is sent again: every call that is not
+// safe to repeat by itself carries an id by which the server knows it.
+export class Connection {
+  private readonly agent: http.Agent;
+  private readonly endpoint: URL;
+  private waiting: Waiting[] = [];
+  private scheduled = false;
+  private underWay = 0;
+
+  constructor(private readonly options: ConnectionOptions) {
+    this.endpoint = new URL('v1/devkit', options.url.endsWith('/') ? options.url : `${options.url}/`);
+    const settings = { keepAlive: true, maxSockets: 64, scheduling: 'lifo' as const };
+    this.agent =
+      this.endpoint.protocol === 'https:'
+        ? new https.Agent({ ...settings, ...(options.ca ? { ca: options.ca } : {}) })
+        : new http.Agent(settings);
+  }
+
+  call<T>(method: string, args: Args): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.push({
+        args: { m: method, ...args },
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
+      this.schedule();
+    });
+  }
+
+  // A call that may take long goes alone.
+  async callAlone<T>(method: string, args: Args, signal?: AbortSignal): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const one: Waiting = {
+        args: { m: method, ...args },
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      };
+      void this.send([one], signal);
+    });
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.underWay >= REQUESTS_AT_ONCE) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      void this.flush();
+    });
+  }
+
+  private async flush(): Promise<void> {
+    if (this.waiting.length === 0) return;
+    const batch = this.waiting.splice(0, CALLS_PER_REQUEST);
+    this.underWay += 1;
+    if (this.waiting.length > 0) this.schedule();
+    await this.send(batch);
+    this.underWay -= 1;
+    if (this.waiting.length > 0) this.schedule();
+  }
+
+  private async send(batch: Waiting[], signal?: AbortSignal): Promise<void> {
+    try {
+      const body = encode({ spec: this.options.spec, calls: batch.map((one) => one.args) });
+      const answers = (await this.post(body, signal)) as [number, unknown][];
+      batch.forEach((one, i) => {
+        const [failed, value] = answers[i]!;
+        if (failed) one.reject(new EverstepWorldError(value as ServerError));
+        else one.resolve(value);
+      });
+    } catch (error) {
+      for (const one of batch) one.reject(error as Error);
+    }
+  }
+
+  private async post(body: Buffer, signal?: AbortSignal): Promise<unknown> {
+    const until = Date.now() + (this.options.retryForMs ?? 60_000);
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      let failure: Error;
+      let wait = pause;
+      try {
+        const answer = await this.request(body, signal);
+        if (answer.status === 200) return decode(answer.body);
+        failure = this.refusal(answer);
+        const mayPass = answer.status === 429 || answer.status >= 500;
+        if (!mayPass) throw failure;
+        if (answer.retryAfter > 0) wait = answer.retryAfter * 1000;
+      } catch (error) {
+        if (error instanceof EverstepWorldError || signal?.aborted) throw error;
+        failure = transportError(
+          `Everstep at ${this.endpoint.origin} cannot be reached: ${(error as Error).message}`,
+          error,
+        );
+      }
+      if (Date.now() + wait > until) throw failure;
+      await sleep(wait * (0.75 + Math.random() / 2));
+    }
+  }
+
+  private refusal(answer: Answer): EverstepWorldError {
+    let detail = answer.body.toString('utf8').slice(0, 500);
+    let code: string | undefined;
+    try {
+      const problem = JSON.parse(detail) as { detail?: string; title?: string; code?: string };
+      detail = problem.detail ?? problem.title ?? detail;
+      code = problem.code;
+    } catch {
+      // Not a problem document: a proxy may have answered.
+    }
+    return new EverstepWorldError({
+      message: `Everstep answered ${answer.status}: ${detail}`,
+      status: answer.status,
+      ...(code ? { code } : {}),
+    });
+  }
+
+  private request(body: Buffer, signal?: AbortSignal): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const send = this.endpoint.protocol === 'https:' ? https.request : http.request;
+      const request = send(
+        this.endpoint,
+        {
+          method: 'POST',
+          agent: this.agent,
+          ...(signal ? { signal } : {}),
+          headers: {
+            'content-type': 'application/cbor',
+            'content-length': body.length,
+            ...(this.options.token ? { authorization: `Bearer ${this.options.token}` } : {}),
+          },
+        },
+        (response) => {
+          const parts: Buffer[] = [];
+          response.on('data', (part: Buffer) => parts.push(part));
+          response.on('error', reject);
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              retryAfter: Number(response.headers['retry-after'] ?? 0) || 0,
+              body: parts.length === 1 ? parts[0]! : Buffer.concat(parts),
+            }),
+          );
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+}
+
+interface Answer {
+  status: number;
+  retryAfter: number;
+  body: Buffer;
+}

@@ -1,0 +1,89 @@
+import { hkdfSync } from 'node:crypto';
+import * as workflowWorld from '@workflow/world';
+import { resolveConfig, type Config, type EverstepWorldOptions } from './config.js';
+import { Connection } from './connection.js';
+import { createQueue } from './queue.js';
+import { createStorage } from './storage.js';
+import { createStreams } from './streams.js';
+
+export type { EverstepWorldOptions } from './config.js';
+export { EverstepWorldError } from './errors.js';
+
+// The version of the runtime's protocol that the application was built with.
+function installedSpec(): number {
+  const current = (workflowWorld as { SPEC_VERSION_CURRENT?: number }).SPEC_VERSION_CURRENT;
+  return typeof current === 'number' ? current : 3;
+}
+
+/**
+ * A World for Workflow DevKit on an Everstep server. Making one costs nothing: the environment is
+ * read and the server is called when the first call is made.
+ */
+export function createWorld(options: EverstepWorldOptions = {}) {
+  const spec = installedSpec();
+  let config: Config | undefined;
+  let connection: Connection | undefined;
+  const configure = () => (config ??= resolveConfig(options));
+  const connect = () => {
+    if (!connection) {
+      const { url, token, ca, retryForMs } = configure();
+      connection = new Connection({
+        url,
+        spec,
+        ...(token ? { token } : {}),
+        ...(ca ? { ca } : {}),
+        ...(retryForMs !== undefined ? { retryForMs } : {}),
+      });
+    }
+    return connection;
+  };
+
+  const { start, close, ...queue } = createQueue(connect, configure);
+  const streams = createStreams(connect);
+
+  const world = {
+    specVersion: spec,
+    ...createStorage(connect, spec),
+    ...queue,
+    start,
+    async close(): Promise<void> {
+      if (!connection) return;
+      await close();
+      connection.close();
+    },
+    async getEncryptionKeyForRun(run: string | { runId: string }): Promise<Uint8Array | undefined> {
+      const secret = configure().encryptionSecret;
+      if (!secret) return undefined;
+      const runId = typeof run === 'string' ? run : run.runId;
+      return new Uint8Array(hkdfSync('sha256', secret, 'everstep run key 1', runId, 32));
+    },
+  };
+  if (spec >= 4) return { ...world, streams };
+  return { ...world, ...flatStreams(streams) };
+}
+
+// Up to version 3 streams are named without their run, which is a part of their name.
+function runOfStream(name: string): string {
+  const run = /^strm_([0-9A-HJKMNP-TV-Z]{26})(_|$)/.exec(name)?.[1];
+  return run ? `wrun_${run}` : 'none';
+}
+
+function flatStreams(streams: ReturnType<typeof createStreams>) {
+  type RunId = string | Promise<string>;
+  type Chunk = string | Uint8Array;
+  return {
+    writeToStream: (name: string, _runId: RunId, chunk: Chunk) =>
+      streams.write(runOfStream(name), name, chunk),
+    writeToStreamMulti: (name: string, _runId: RunId, chunks: Chunk[]) =>
+      streams.writeMulti(runOfStream(name), name, chunks),
+    closeStream: (name: string, _runId: RunId) => streams.close(runOfStream(name), name),
+    readFromStream: (name: string, startIndex?: number) =>
+      streams.get(runOfStream(name), name, startIndex),
+    listStreamsByRunId: streams.list,
+    getStreamChunks: (name: string, _runId: string, page?: { limit?: number; cursor?: string }) =>
+      streams.getChunks(runOfStream(name), name, page),
+    getStreamInfo: (name: string, _runId: string) => streams.getInfo(runOfStream(name), name),
+  };
+}
+
+export default createWorld;

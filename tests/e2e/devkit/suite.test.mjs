@@ -1,0 +1,4 @@
+// The DevKit's own conformance suite.
+import { createTestSuite } from '@workflow/world-testing';
+
+createTestSuite('@everstep/world');

@@ -1,0 +1,3 @@
+export default {
+  test: { include: ['suite.test.mjs'], testTimeout: 90_000, fileParallelism: false },
+};
