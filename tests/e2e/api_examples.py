@@ -22,7 +22,7 @@ getLiveness alive, getReadiness ready, getOpenApi document, getErrorPage page, g
 checkPlan good, checkPlan bad, registerPlan register, registerPlan again, listPlans first
 getPlan versions, getPlanVersion document, getPlanVersion unchanged, getPlanGraph mermaid, getPlanGraph dot
 startRun registered, startRun document, startRun approval, startRun worker, startRun hook
-startRun scope, startRun later
+startRun scope, startRun later, startRun waited
 getRun ended, getRun unchanged, listRuns all, listRuns filtered, countRuns counts
 getSnapshot now, getSnapshot past, listSteps steps, getStep step, explainRun approval
 sendSignal pause, sendSignal resume, listSignals decisions, cancelRun cancel, approveRun approve
