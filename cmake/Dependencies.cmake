@@ -31,6 +31,9 @@ set(everstep_serve_needs simdjson::simdjson OpenSSL::Crypto Threads::Threads)
 set(everstep_testing_needs simdjson::simdjson Threads::Threads)
 
 # Headers that most files of a layer read.
+set(everstep_machine_precompiled ${everstep_std_headers})
+set(everstep_wire_precompiled ${everstep_std_headers})
+set(everstep_queue_precompiled ${everstep_std_headers})
 set(everstep_event_precompiled ${everstep_std_headers} <simdjson.h>)
 set(everstep_store_precompiled ${everstep_std_headers})
 set(everstep_engine_precompiled ${everstep_std_headers})

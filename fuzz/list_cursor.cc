@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "event/idempotency_key.h"
 #include "fuzz/fuzz.h"
 #include "store/state_store.h"
 
@@ -26,8 +25,6 @@ RunChange NewRun(std::uint64_t number) {
   event.event_id = "event-" + std::to_string(number);
   event.emitted_at = change.state.created_at;
   event.persisted_at = change.state.created_at;
-  change.keys.push_back(
-      IdempotencyKey(change.state.key_version, change.run_id, change.state.scope, event));
   change.events.push_back(std::move(event));
   return change;
 }

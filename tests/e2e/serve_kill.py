@@ -22,7 +22,7 @@ END_WITHIN = 30  # seconds, without kills
 APPENDERS = 3
 STARTERS = 2
 WORKERS = 2
-GROWTH_MAX = 24 << 20  # bytes of resident memory in the second half of the soak
+GROWTH_MAX = 40 << 20  # bytes of resident memory in the second half of the soak: two buffers of the store
 
 PLAN = """
 metadata: {planId: killed, planVersion: "1"}
