@@ -174,14 +174,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   measure("runs", "append.runs",
           [&](BenchReport& report) { StoreGrows(arguments.Number("runs"), report); });
   measure("fold", "fold", [&](BenchReport& report) { Folding(report); });
-  for (const BenchReport& report : reports) {
-    out.Write(report.Table());
-    if (!arguments.Text("json").empty() && !report.AddToJson(arguments.Text("json"))) {
-      std::fprintf(stderr, "everstep: cannot write %s\n", arguments.Text("json").c_str());
-      return ExitCode::kUsage;
-    }
-  }
-  return ExitCode::kOk;
+  return WriteReports(reports, arguments, out);
 }
 
 }  // namespace

@@ -214,14 +214,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   measure("dead", [&](BenchReport& r) {
     Dead(events, static_cast<std::size_t>(arguments.Number("rounds")), r);
   });
-  for (const BenchReport& report : reports) {
-    out.Write(report.Table());
-    if (!arguments.Text("json").empty() && !report.AddToJson(arguments.Text("json"))) {
-      std::fprintf(stderr, "everstep: cannot write %s\n", arguments.Text("json").c_str());
-      return ExitCode::kUsage;
-    }
-  }
-  return ExitCode::kOk;
+  return WriteReports(reports, arguments, out);
 }
 
 }  // namespace

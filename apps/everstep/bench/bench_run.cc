@@ -281,14 +281,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   measure("loop", [&](BenchReport& r) { FanOut(r); });
   measure("timers", [&](BenchReport& r) { Timers(arguments.Number("parked"), r); });
   measure("recovery", [&](BenchReport& r) { Recovery(arguments.Number("in-flight"), r); });
-  for (const BenchReport& report : reports) {
-    out.Write(report.Table());
-    if (!arguments.Text("json").empty() && !report.AddToJson(arguments.Text("json"))) {
-      std::fprintf(stderr, "everstep: cannot write %s\n", arguments.Text("json").c_str());
-      return ExitCode::kUsage;
-    }
-  }
-  return ExitCode::kOk;
+  return WriteReports(reports, arguments, out);
 }
 
 }  // namespace

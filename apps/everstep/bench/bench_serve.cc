@@ -45,14 +45,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   measure("lone", [&](BenchReport& r) { ServeLone(r); });
   measure("followers", [&](BenchReport& r) { ServeFollowers(number("followers"), r); });
   measure("idle", [&](BenchReport& r) { ServeIdle(r); });
-  for (const BenchReport& report : reports) {
-    out.Write(report.Table());
-    if (!arguments.Text("json").empty() && !report.AddToJson(arguments.Text("json"))) {
-      std::fprintf(stderr, "everstep: cannot write %s\n", arguments.Text("json").c_str());
-      return ExitCode::kUsage;
-    }
-  }
-  return ExitCode::kOk;
+  return WriteReports(reports, arguments, out);
 }
 
 }  // namespace

@@ -82,4 +82,17 @@ bool BenchReport::AddToJson(const std::string& path) const {
   return static_cast<bool>(out.flush());
 }
 
+ExitCode WriteReports(std::span<const BenchReport> reports, const Arguments& arguments,
+                      Output& out) {
+  const std::string& file = arguments.Text("json");
+  for (const BenchReport& report : reports) {
+    out.Write(report.Table());
+    if (!file.empty() && !report.AddToJson(file)) {
+      std::fprintf(stderr, "everstep: cannot write %s\n", file.c_str());
+      return ExitCode::kUsage;
+    }
+  }
+  return ExitCode::kOk;
+}
+
 }  // namespace everstep::cli

@@ -1,9 +1,13 @@
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "arguments.h"
+#include "exit_codes.h"
+#include "output.h"
 
 namespace everstep::cli {
 
@@ -34,5 +38,9 @@ class BenchReport {
   std::string bench_;
   std::vector<Row> rows_;
 };
+
+// The tables, and the file that `--json` names, if it does.
+ExitCode WriteReports(std::span<const BenchReport> reports, const Arguments& arguments,
+                      Output& out);
 
 }  // namespace everstep::cli

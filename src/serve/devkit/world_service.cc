@@ -77,13 +77,7 @@ void WorldService::Handle(const CallPtr& call) {
   cbor.ArrayOf(calls.size());
   for (One& one : calls) {
     if (!one.error && one.answer.empty()) Answer(*call, caller.spec, one);
-    cbor.ArrayOf(2);
-    cbor.Uint(one.error ? 1 : 0);
-    if (one.error) {
-      one.error->Write(cbor);
-    } else {
-      body.append(one.answer);
-    }
+    WriteAnswer(one, body);
   }
   call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
 }
@@ -91,6 +85,17 @@ void WorldService::Handle(const CallPtr& call) {
 void WorldService::Answer(const ApiCall& call, std::uint32_t spec, One& one) {
   CborWriter cbor(one.answer);
   one.error = Dispatch(call, *one.args, spec, cbor);
+}
+
+void WorldService::WriteAnswer(const One& one, std::string& body) {
+  CborWriter cbor(body);
+  cbor.ArrayOf(2);
+  cbor.Uint(one.error ? 1 : 0);
+  if (one.error) {
+    one.error->Write(cbor);
+  } else {
+    body.append(one.answer);
+  }
 }
 
 // ---- events
@@ -307,13 +312,7 @@ bool WorldService::WaitsForStream(const CallPtr& call, const std::shared_ptr<Cbo
     std::string body;
     CborWriter cbor(body);
     cbor.ArrayOf(1);
-    cbor.ArrayOf(2);
-    cbor.Uint(one.error ? 1 : 0);
-    if (one.error) {
-      one.error->Write(cbor);
-    } else {
-      body.append(one.answer);
-    }
+    WriteAnswer(one, body);
     call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
   });
 }

@@ -49,6 +49,7 @@ class WorldService {
   WorldOutcome CheckAttributes(const CborItem& args, const WorldCaller& caller);
   void SendAll(const ApiCall& call, std::vector<One>& calls);
   void Answer(const ApiCall& call, std::uint32_t spec, One& one);
+  static void WriteAnswer(const One& one, std::string& body);
   WorldOutcome Dispatch(const ApiCall& call, const CborItem& args, std::uint32_t spec,
                         CborWriter& cbor);
   WorldOutcome Register(const ApiCall& call, const CborItem& args, CborWriter& cbor);
