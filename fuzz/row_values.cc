@@ -5,7 +5,7 @@
 namespace {
 
 void EncodeHookHolder(const everstep::HookHolder& holder, std::string& out) {
-  everstep::EncodeHolder(holder.run_id.value(), holder.hook_id, out);
+  everstep::EncodeHolder(holder, out);
 }
 
 std::optional<everstep::OutboxRow> DecodeOutboxRow(std::string_view bytes) {

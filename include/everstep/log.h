@@ -35,6 +35,8 @@ struct AppendDefaults {
   std::string plan_version = "1";
   // The events may concern runs of `tenant_id` only: runs of others are not there.
   bool tenant_only = false;
+
+  bool operator==(const AppendDefaults&) const = default;
 };
 
 struct Appended {

@@ -142,6 +142,18 @@ TEST_F(AppendAuthorityTest, FindsADuplicateWithinOneCall) {
   EXPECT_EQ(answers[2]->seq, EventSeq(2));
 }
 
+TEST_F(AppendAuthorityTest, AnOrderThatNamesItsAttemptIsNoRepeatOfAnEarlierOne) {
+  ASSERT_TRUE(Append("r", kRunStarted).has_value());
+  auto delayed = Write("r", kStepDelayed, "a");
+  delayed.revisit = true;
+  delayed.instance_id = "a:1";
+  ASSERT_TRUE(Append(Order(delayed)).has_value());
+  delayed.logical_attempt = 2;
+  EXPECT_EQ(RefusalOf(Order(delayed)), ErrorCode::kInvalidTransition);
+  delayed.logical_attempt = 0;
+  EXPECT_TRUE(Append(Order(delayed))->duplicate);
+}
+
 TEST_F(AppendAuthorityTest, DesignRule05RefusesWhatWouldLeaveATerminalState) {
   ASSERT_TRUE(Append("r", kRunStarted).has_value());
   ASSERT_TRUE(Append("r", kRunCompleted).has_value());
@@ -238,6 +250,34 @@ TEST_F(AppendAuthorityTest, ATokenIsFreeAgainAfterDisposalAndAfterTheRunEnds) {
   EXPECT_EQ(Entity("b", EntityKind::kHook, "h").status, EntityStatus::kDisposed);
   ASSERT_TRUE(Append(Order(Hook("c", "h", "t"))).has_value());
   EXPECT_EQ((*store_->Read()->FindHook("default", "t"))->run_id, RunId("c"));
+  ExpectSound();
+}
+
+TEST_F(AppendAuthorityTest, ATokenMayBeKeptForAWhileAfterTheRunEnds) {
+  for (const char* run : {"r1", "r2"}) ASSERT_TRUE(Append(run, kRunStarted));
+  EventWrite kept = Hook("r1", "h", "t");
+  kept.facts.due_at = clock_.Now() + std::chrono::hours(1);
+  ASSERT_TRUE(Append(Order(kept)));
+  ASSERT_TRUE(Append("r1", kRunCompleted));
+  ASSERT_TRUE(Append(Order(Hook("r2", "early", "t"))));
+  EXPECT_EQ(Entity("r2", EntityKind::kHook, "early").status, EntityStatus::kConflicted);
+  ExpectSound();
+  clock_.Advance(std::chrono::hours(1));
+  ASSERT_TRUE(Append(Order(Hook("r2", "late", "t"))));
+  EXPECT_EQ(Entity("r2", EntityKind::kHook, "late").status, EntityStatus::kActive);
+  ASSERT_EQ(*authority_.Purge(std::vector{RunId("r1")}, {}), 1U);
+  EXPECT_EQ((**store_->Read()->FindHook("default", "t")).hook_id, "late");
+  ExpectSound();
+}
+
+TEST_F(AppendAuthorityTest, TheRemovalOfARunFreesATokenThatItKept) {
+  ASSERT_TRUE(Append("r1", kRunStarted));
+  EventWrite kept = Hook("r1", "h", "t");
+  kept.facts.due_at = clock_.Now() + std::chrono::hours(1);
+  ASSERT_TRUE(Append(Order(kept)));
+  ASSERT_TRUE(Append("r1", kRunCompleted));
+  ASSERT_EQ(*authority_.Purge(std::vector{RunId("r1")}, {}), 1U);
+  EXPECT_FALSE(*store_->Read()->FindHook("default", "t"));
   ExpectSound();
 }
 

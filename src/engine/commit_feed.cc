@@ -6,14 +6,13 @@ CommitFeed::Watch::Watch(CommitFeed& feed, std::string run_id)
     : feed_(feed), run_id_(std::move(run_id)) {
   const std::lock_guard lock(feed_.mutex_);
   feed_.watches_.emplace(run_id_, this);
-  feed_.watched_.store(true, std::memory_order_release);
+  feed_.NoteWatched();
 }
 
 CommitFeed::Watch::~Watch() {
   const std::lock_guard lock(feed_.mutex_);
   std::erase_if(feed_.watches_, [this](const auto& entry) { return entry.second == this; });
-  feed_.watched_.store(!feed_.watches_.empty() || feed_.listener_ != nullptr,
-                       std::memory_order_release);
+  feed_.NoteWatched();
 }
 
 std::uint64_t CommitFeed::Watch::ticks() {
@@ -39,16 +38,26 @@ void CommitFeed::Watch::Close() {
   changed_.notify_all();
 }
 
-void CommitFeed::SetListener(Listener* listener) {
+void CommitFeed::Add(Listener& listener) {
   const std::lock_guard lock(mutex_);
-  listener_ = listener;
-  watched_.store(!watches_.empty() || listener_ != nullptr, std::memory_order_release);
+  listeners_.push_back(&listener);
+  NoteWatched();
+}
+
+void CommitFeed::Remove(Listener& listener) {
+  const std::lock_guard lock(mutex_);
+  std::erase(listeners_, &listener);
+  NoteWatched();
+}
+
+void CommitFeed::NoteWatched() {
+  watched_.store(!watches_.empty() || !listeners_.empty(), std::memory_order_release);
 }
 
 void CommitFeed::Durable(std::span<const std::shared_ptr<CommitUnit>> units) {
   if (!watched_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
-  if (listener_ != nullptr) listener_->Durable(units);
+  for (Listener* listener : listeners_) listener->Durable(units);
   const auto wake = [this](std::string_view run_id) {
     const auto [begin, end] = watches_.equal_range(run_id);
     for (auto entry = begin; entry != end; ++entry) {

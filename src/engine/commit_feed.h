@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/committer.h"
 
@@ -48,16 +49,19 @@ class CommitFeed {
     virtual ~Listener() = default;
     virtual void Durable(std::span<const std::shared_ptr<CommitUnit>> units) = 0;
   };
-  // One at a time; null: none. On return the former is not called any more.
-  void SetListener(Listener* listener);
+  void Add(Listener& listener);
+  // On return it is not called any more.
+  void Remove(Listener& listener);
 
   // The committing thread, after each write.
   void Durable(std::span<const std::shared_ptr<CommitUnit>> units);
 
  private:
+  void NoteWatched();  // mutex_ held
+
   std::mutex mutex_;
   std::multimap<std::string, Watch*, std::less<>> watches_;  // guarded by mutex_
-  Listener* listener_ = nullptr;                             // guarded by mutex_
+  std::vector<Listener*> listeners_;                         // guarded by mutex_
   std::atomic<bool> watched_{false};
 };
 

@@ -22,7 +22,7 @@ bool EndsRun(EventType type) {
 // Whether an event that Judge accepts can still repeat an earlier key. Where an entity does not
 // repeat, acceptance itself proves that this attempt has not had an event of this type.
 bool MayRepeat(const Event& event, const EntityState* entity) {
-  if (SpecOf(event.type).repeats || !event.instance_id.empty()) return true;
+  if (SpecOf(event.type).repeats || !event.instance_id.empty() || event.facts.late) return true;
   return event.type == EventType::kStepStarted && entity->status == EntityStatus::kRunning;
 }
 
@@ -130,7 +130,7 @@ Draft::Answer Draft::ApplyRule(const AppendOrder& order, const RunScope& default
     auto repeat = FindDuplicate(*mark, Resolve(run_.state(), *entity, *mark, {}));
     if (!repeat) return {std::move(repeat).error(), nullptr, std::nullopt};
     if (*repeat) {
-      order.rule->Decided(run_.state(), *entity, {});
+      order.rule->Decided(run_.stored(), *entity, {});
       return std::move(**repeat);
     }
   }
@@ -147,7 +147,7 @@ Draft::Answer Draft::ApplyRule(const AppendOrder& order, const RunScope& default
     answer = Apply({order.run_id, std::move(*writes)}, defaults);
   }
   if (answer.placed) {
-    order.rule->Decided(run_.state(), *entity, std::span(unit_->change.events).subspan(before));
+    order.rule->Decided(run_.stored(), *entity, std::span(unit_->change.events).subspan(before));
   }
   return answer;
 }
@@ -319,9 +319,9 @@ Result<std::optional<Draft::Answer>> Draft::AnswerRepeat(const EventWrite& write
 }
 
 // Where a step may run again, an order that opens a further attempt, or that the rules refuse, may
-// be a late repeat of one in an earlier attempt.
+// be a late repeat of one in an earlier attempt. Not if it names its attempt itself.
 Result<std::optional<Draft::Answer>> Draft::FindEarlierVisit(const EventWrite& write, Event event) {
-  if (write.instance_id.empty()) return std::optional<Answer>();
+  if (write.instance_id.empty() || write.logical_attempt != 0) return std::optional<Answer>();
   while (--event.logical_attempt > 0) {
     auto duplicate = FindDuplicate(write, event);
     if (!duplicate || *duplicate) return duplicate;
@@ -338,13 +338,16 @@ Status Draft::SettleToken(Event& event) {
   const auto decided =
       std::find_if(mine.rbegin(), mine.rend(), [&](const auto& t) { return t.token == token; });
   if (decided != mine.rend()) {
-    if (decided->hook_id) holder = HookHolder{run_.run_id(), *decided->hook_id};
+    if (decided->hook_id) {
+      holder = HookHolder{run_.run_id(), *decided->hook_id, decided->kept_until};
+    }
   } else {
     auto found = world_.tokens.HolderLocked(run_.state().scope.tenant_id, token);
     if (!found) return std::move(found).error();
     holder = std::move(*found);
   }
-  if (!holder) {
+  const bool over = holder && holder->kept_until != Timestamp{} && holder->kept_until <= world_.now;
+  if (!holder || over) {
     unit_->change.tokens.push_back({token, event.entity_id});
     return Ok();
   }
@@ -403,7 +406,9 @@ void Draft::Release(const Released& entities) {
     const EntityState before = *entity;
     if (!ReleaseAtRunEnd(run_.state(), key.kind, *entity)) continue;
     if (key.kind == EntityKind::kHook) {
-      unit_->change.tokens.push_back({before.token, std::nullopt});
+      RunChange::Token token{before.token, std::nullopt};
+      if (before.due_at > world_.now) token = {before.token, key.id, before.due_at};
+      unit_->change.tokens.push_back(std::move(token));
     } else {
       unit_->change.alarms.push_back({before.due_at, key.id, false});
     }

@@ -7,6 +7,7 @@
 #include "event/event.h"
 #include "everstep/result.h"
 #include "machine/state.h"
+#include "store/state_store.h"
 
 namespace everstep {
 
@@ -25,9 +26,10 @@ class OrderRule {
   // The events to append, as one. None: nothing has to be written, and that is an answer too.
   virtual Result<std::vector<EventWrite>> Decide(const RunState& run,
                                                  const EntityState& entity) = 0;
-  // How run and entity stand after them. `events` are those that were recorded for the order, not
-  // yet durable and without persisted_at; duplicates of earlier ones are not among them.
-  virtual void Decided(const RunState& run, const EntityState& entity,
+  // How run and entity stand after them; a run that is new has no number yet. `events` are those
+  // that were recorded for the order, not yet durable and without persisted_at; duplicates of
+  // earlier ones are not among them.
+  virtual void Decided(const StoredRun& run, const EntityState& entity,
                        std::span<const Event> events) = 0;
 };
 

@@ -30,9 +30,9 @@ class StartOnce final : public OrderRule {
     }
     return std::vector{Write("r", kStepScheduled, "s"), start_};
   }
-  void Decided(const RunState& run, const EntityState& step,
+  void Decided(const StoredRun& run, const EntityState& step,
                std::span<const Event> events) override {
-    run_ = run;
+    run_ = run.state;
     step_ = step;
     recorded_ = events.size();
   }

@@ -15,7 +15,7 @@ void TokenLedger::RecordLocked(const std::shared_ptr<CommitUnit>& unit) {
   const RunChange& change = unit->change;
   for (const RunChange::Token& token : change.tokens) {
     std::optional<HookHolder> holder;
-    if (token.hook_id) holder = HookHolder{change.run_id, *token.hook_id};
+    if (token.hook_id) holder = HookHolder{change.run_id, *token.hook_id, token.kept_until};
     pending_[std::pair(change.state.scope.tenant_id, token.token)] = {unit, std::move(holder)};
   }
 }

@@ -81,6 +81,13 @@ void RenderEvent(Dialect dialect, const RunIdentity& run, const Event& event,
   }
 }
 
+std::optional<NamedPayload> RenderPayload(Dialect dialect, const RunIdentity& run,
+                                          const Event& event) {
+  const Vocabulary* vocabulary = VocabularyOf(dialect);
+  EVERSTEP_ASSERT(vocabulary != nullptr);
+  return IsKnown(event.type) ? vocabulary->RenderPayload(run, event) : std::nullopt;
+}
+
 std::vector<DocumentShape> DocumentShapes(Dialect dialect) {
   if (const Vocabulary* vocabulary = VocabularyOf(dialect)) return vocabulary->Shapes();
   if (dialect == Dialect::kElephant) return ElephantShapes();

@@ -42,4 +42,13 @@ struct RunIdentity {
 void RenderEvent(Dialect dialect, const RunIdentity& run, const Event& event,
                  std::vector<std::string>& out);
 
+// Of the first of these objects no more than the name of the event and its payload, for who has no
+// use for JSON around them. Only for dialects that have a table of events.
+struct NamedPayload {
+  std::string_view name;
+  std::string payload;  // an object; empty: there is none
+};
+std::optional<NamedPayload> RenderPayload(Dialect dialect, const RunIdentity& run,
+                                          const Event& event);
+
 }  // namespace everstep

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "event/catalogue.h"
 #include "event/dialect.h"
 
 namespace everstep {
@@ -16,10 +17,11 @@ EventWrite Written(const std::string& json) {
   return order->events.at(0);
 }
 
+const RunIdentity kRun{RunId("wrun_1"), {"t", "p", "e", "workflow//./a//fn", "dpl_1"}};
+
 std::vector<std::string> Shown(const Event& event) {
   std::vector<std::string> out;
-  const RunIdentity run{RunId("wrun_1"), {"t", "p", "e", "workflow//./a//fn", "dpl_1"}};
-  RenderEvent(Dialect::kDevkit, run, event, out);
+  RenderEvent(Dialect::kDevkit, kRun, event, out);
   return out;
 }
 
@@ -104,6 +106,26 @@ TEST(DevkitDialect, ShowsTheDeploymentOfARunThatWasQueuedInOtherWords) {
   event.type = EventType::kRunQueued;
   EXPECT_EQ(RawMember(Shown(event).at(0), "eventData"),
             R"({"deploymentId":"dpl_1","workflowName":"workflow//./a//fn"})");
+}
+
+TEST(DevkitDialect, RendersNameAndPayloadAloneAsTheDocumentHasThem) {
+  Event event;
+  event.entity_id = "s";
+  event.payload = R"({"x":1})";
+  event.facts.error_message = "boom";
+  event.facts.token = "t";
+  for (const EventSpec& spec : Catalogue()) {
+    event.type = spec.type;
+    for (const bool will_retry : {false, true}) {
+      event.facts.will_retry = will_retry;
+      const auto alone = RenderPayload(Dialect::kDevkit, kRun, event);
+      const std::vector<std::string> whole = Shown(event);
+      ASSERT_EQ(alone.has_value(), !whole.empty()) << spec.name;
+      if (!alone) continue;
+      EXPECT_EQ(JsonQuote(alone->name), Type(whole[0]));
+      EXPECT_EQ(alone->payload, RawMember(whole[0], "eventData"));
+    }
+  }
 }
 
 TEST(DevkitDialect, ShowsConflictsAndLeavesOutWhatItHasNoNameFor) {

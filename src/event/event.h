@@ -41,7 +41,9 @@ struct EventFacts {
   bool retryable = false;        // StepFailed, RunFailed
   bool revisit = false;          // StepScheduled, StepStarted: a step that had succeeded runs again
   bool escalation = false;       // SignalAccepted: ESCALATE_ALERT, legal on a run that has ended
-  Timestamp due_at{};            // WaitCreated, StepDelayed, StepFailed: not before
+  bool late = false;             // RunCancelled, events of steps: legal on a run that has ended
+  Timestamp due_at{};            // WaitCreated, StepDelayed, StepFailed: not before;
+                                 // HookCreated: nobody else gets the token before, if the run ends
   Timestamp started_at{};        // RunStarted: when execution began, by the engine's account
   std::string token{};           // HookCreated, HookConflict
   std::string error_code{};      // StepFailed, RunFailed

@@ -38,8 +38,9 @@ enum Flag : std::uint32_t {
   kArtifacts = 1U << 19,
   kRevisit = 1U << 20,
   kEscalation = 1U << 21,
+  kLate = 1U << 22,
 };
-constexpr std::uint32_t kAllFlags = (1U << 22) - 1;
+constexpr std::uint32_t kAllFlags = (1U << 23) - 1;
 constexpr std::size_t kOptionalTexts = 11;
 
 // The optional texts in the order of the record; `E` is Event or const Event.
@@ -97,6 +98,7 @@ std::uint32_t FlagsOf(const Event& event) {
   set_if(event.facts.retryable, kRetryable);
   set_if(event.facts.revisit, kRevisit);
   set_if(event.facts.escalation, kEscalation);
+  set_if(event.facts.late, kLate);
   return flags;
 }
 
@@ -174,6 +176,7 @@ const char* Read(std::string_view bytes, Event& event) {
   event.facts.retryable = fields.Has(kRetryable);
   event.facts.revisit = fields.Has(kRevisit);
   event.facts.escalation = fields.Has(kEscalation);
+  event.facts.late = fields.Has(kLate);
   ReadTexts(fields, event);
   return fields.ok() ? nullptr : "event record: malformed";
 }

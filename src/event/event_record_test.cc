@@ -210,8 +210,8 @@ TEST(EventRecordTest, RefusesFlagsAndAttemptsItDoesNotKnow) {
     return Sealed(body);
   };
   EXPECT_FALSE(IsRefused(record(0, 0)));
-  EXPECT_FALSE(IsRefused(record(1U << 21, 0)));
-  EXPECT_TRUE(IsRefused(record(1U << 22, 0)));
+  EXPECT_FALSE(IsRefused(record(1U << 22, 0)));
+  EXPECT_TRUE(IsRefused(record(1U << 23, 0)));
   EXPECT_FALSE(IsRefused(record(1U << 7, 0xffff'ffff)));
   EXPECT_TRUE(IsRefused(record(1U << 7, 0x1'0000'0000)));
 }

@@ -215,6 +215,14 @@ void Vocabulary::Render(const RunIdentity& run, const Event& event,
   }
 }
 
+std::optional<NamedPayload> Vocabulary::RenderPayload(const RunIdentity& run,
+                                                      const Event& event) const {
+  const auto row = std::ranges::find_if(
+      table_.events, [&event](const EventRow& candidate) { return Tells(candidate, event); });
+  if (row == table_.events.end()) return std::nullopt;
+  return NamedPayload{row->name, ShownPayload({run, event, *row, {}})};
+}
+
 std::vector<DocumentShape> Vocabulary::Shapes() const {
   std::vector<DocumentShape> shapes;
   for (const auto& entry : entries_) {

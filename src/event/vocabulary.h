@@ -26,6 +26,7 @@ class Vocabulary {
 
   Result<AppendOrder> Parse(std::string_view json) const;
   void Render(const RunIdentity& run, const Event& event, std::vector<std::string>& out) const;
+  std::optional<NamedPayload> RenderPayload(const RunIdentity& run, const Event& event) const;
 
   std::vector<DocumentShape> Shapes() const;
   std::vector<std::string> NamesOf(EventType type) const;

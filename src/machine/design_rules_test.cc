@@ -186,6 +186,26 @@ TEST(DesignRule08, LateCompletionsOfAnEndedRunAreApplied) {
   EXPECT_EQ(run.run().steps_running, 0u);
 }
 
+TEST(DesignRule05, WhatMayComeLateFollowsTheEndAndLeavesItAsItIs) {
+  auto run = Given({{kRunStarted},
+                    {kStepScheduled, "a"},
+                    {kStepStarted, "b"},
+                    Fact(kStepFailed, "b").WillRetry(),
+                    {kRunCancelled}});
+  const Timestamp ended = run.run().completed_at;
+  run.When(Fact(kStepCompleted, "a").Late()).Then(Is::kSuccess);
+  run.When(Fact(kStepStarted, "b").Attempt(2).Late()).Then(Is::kRunning);
+  run.When(Fact(kStepStarted, "new").Late()).Then(Code::kRunTerminal);
+  run.When(Fact(kRunCancelled).Late()).Then(Code::kRunTerminal);
+  EventWrite cancel = Order(kRunCancelled);
+  cancel.facts.late = true;
+  EXPECT_EQ(run.Resolved(cancel).logical_attempt, 8u) << "its place in the log";
+  run.When(Fact(kRunCancelled).Attempt(8).Late()).Then(Run::kCancelled);
+  run.When(Fact(kRunCompleted).Late()).Then(Code::kRunTerminal);
+  EXPECT_EQ(run.run().completed_at, ended);
+  Given({{kRunStarted}, {kRunCompleted}}).When(Fact(kRunCancelled).Late()).Then(Code::kRunTerminal);
+}
+
 TEST(DesignRule09, AFailedStepHoldsTheRunUntilItIsRetriedOrSkipped) {
   const std::vector<Fact> held = {{kRunStarted}, {kStepStarted, "s1"}, {kStepFailed, "s1"}};
   EXPECT_EQ(Given(held).run().status, Run::kRunning);

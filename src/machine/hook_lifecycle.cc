@@ -35,6 +35,7 @@ void EvolveHook(RunState& run, EntityState& hook, const Event& event) {
     case EventType::kHookCreated:
       hook.status = EntityStatus::kActive;
       hook.token = event.facts.token;
+      hook.due_at = event.facts.due_at;
       MarkStarted(hook, event);
       ++run.hooks_active;
       break;

@@ -27,6 +27,15 @@ Rejection RefuseAbsentRun(const Event& event);
 // kRunNotStarted, for what has to wait for RunStarted; passes when the run has started.
 Verdict RequireStarted(const RunState& run, const Event& event);
 
+// A run that is cancelled once more, which the writer's rules allow. The attempt of each is its
+// place in the log, so that it is another event than those before.
+inline bool CancelsAgain(const RunState& run, EventType type, const EventFacts& facts) {
+  return type == EventType::kRunCancelled && facts.late && run.status == RunStatus::kCancelled;
+}
+inline std::uint32_t NextPlace(const RunState& run) {
+  return static_cast<std::uint32_t>(run.last_seq.value() + 1);
+}
+
 // Each Judge is asked for events of its own kind on a run that exists and that the gate let pass.
 Verdict JudgeRun(const RunState& run, const Event& event);  // the run's own: asked without the gate
 Verdict JudgeStep(const RunState& run, const EntityState& step, const Event& event);

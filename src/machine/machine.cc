@@ -9,9 +9,13 @@ namespace {
 // What may still be said about a run that has ended: what was under way when it ended comes to its
 // end, orders to it are refused on record, and errors are worked on.
 bool MayFollowRunEnd(const EntityState& entity, const Event& event) {
+  const bool late = event.facts.late && entity.status != EntityStatus::kAbsent;
   switch (event.type) {
+    case EventType::kStepStarted:
+      return late;
     case EventType::kStepCompleted:
     case EventType::kStepFailed:
+      return late || entity.status == EntityStatus::kRunning;
     case EventType::kChildFinished:
       return entity.status == EntityStatus::kRunning;
     case EventType::kToolProcessed:

@@ -33,7 +33,7 @@ std::uint32_t LogicalAttempt(const RunState& run, const EntityState& entity,
     case EntityKind::kRun:
       if (write.type == EventType::kRunPaused) return run.pause_epoch + 1;
       if (write.type == EventType::kRunResumed) return std::max(1u, run.pause_epoch);
-      return 1;
+      return CancelsAgain(run, write.type, write.facts) ? NextPlace(run) : 1;
     case EntityKind::kStep:
       if (OpensNextAttempt(entity, write)) return entity.logical_attempt + 1;
       return std::max(1u, entity.logical_attempt);

@@ -80,12 +80,15 @@ Verdict JudgePauseEpoch(const RunState& run, const Event& event) {
 }  // namespace
 
 Verdict JudgeRun(const RunState& run, const Event& event) {
+  const bool again = CancelsAgain(run, event.type, event.facts);
+  if (again && event.logical_attempt == NextPlace(run)) return kPass;
   const RunMove move = MoveOf(event.type);
   if ((move.from & Bit(run.status)) == 0) return RefuseStatus(run, event, move.legal);
   return JudgePauseEpoch(run, event);
 }
 
 void EvolveRun(RunState& run, const Event& event) {
+  if (IsTerminal(run.status)) return;  // cancelled once more
   if (run.status == RunStatus::kAbsent) run.created_at = event.persisted_at;
   run.status = MoveOf(event.type).to;
   switch (event.type) {

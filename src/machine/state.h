@@ -68,9 +68,9 @@ struct EntityState {
   EventSeq last_seq;       // head of the entity's chain
   Timestamp started_at{};  // first start
   Timestamp completed_at{};
-  Timestamp due_at{};         // wait; step that may not start before
-  std::string token;          // hook
-  std::string error_code;     // step
+  Timestamp due_at{};      // wait; step that may not start before; hook: its token outlives the run
+  std::string token;       // hook
+  std::string error_code;  // step
   std::string error_message;  // step
   std::string artifacts;      // step: JSON array, or empty
   std::string parent_id;

@@ -71,6 +71,11 @@ Status MessageQueue::Load() {
   return visit(DocumentKind::kMessage, [this](const TenantDocument& row) {
     auto head = DecodeMessageHead(row.key.name, *row.text);
     if (!head) return false;
+    if (!head->group.empty() && parts_.is_gone(head->group)) {
+      dirty_.push_back({row.key, std::nullopt});
+      dirty_.push_back({ContentKey(row.key.name), std::nullopt});
+      return true;
+    }
     Entry& entry = messages_[row.key.name];
     entry.head = *std::move(head);
     if (!entry.head.key.empty()) keys_[KeyOf(entry.head)] = entry.head.id;
@@ -224,6 +229,18 @@ void MessageQueue::Unregister(const std::string& tenant_id, const std::string& i
   const std::lock_guard lock(mutex_);
   if (endpoints_.erase(place) > 0) dirty_.push_back(EndpointRow(place, std::nullopt));
   WakeLocked();
+}
+
+std::optional<std::string> MessageQueue::FindPrefix(const std::string& tenant_id,
+                                                    std::string_view ending) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [place, live] : endpoints_) {
+    if (live.endpoint.tenant_id != tenant_id) continue;
+    for (const Endpoint::Route& route : live.endpoint.routes) {
+      if (route.topic_prefix.ends_with(ending)) return route.topic_prefix;
+    }
+  }
+  return std::nullopt;
 }
 
 void MessageQueue::DropSilent() {

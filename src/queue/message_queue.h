@@ -77,9 +77,12 @@ class MessageQueue {
     MessageCourier& courier;
     // Whether messages of a group have to wait (its run is paused). Asked before each delivery.
     std::function<bool(const std::string& tenant_id, const std::string& group)> is_held;
+    // Whether a group is over for good (its run was removed). Asked when the store is opened.
+    std::function<bool(const std::string& group)> is_gone;
   };
 
-  // Reads what the store has; nothing is delivered before Start.
+  // Reads what the store has, and drops messages of groups that are gone; nothing is delivered
+  // before Start.
   static Result<std::unique_ptr<MessageQueue>> Open(Parts parts, Options options);
   ~MessageQueue();
 
@@ -98,6 +101,8 @@ class MessageQueue {
   // Again with the same id: it is still there.
   Status Register(Endpoint endpoint);
   void Unregister(const std::string& tenant_id, const std::string& id);
+  // What topics of one of the tenant's endpoints begin with, where that ends so.
+  std::optional<std::string> FindPrefix(const std::string& tenant_id, std::string_view ending);
   // Groups that were held may have been released.
   void LookAgain();
 

@@ -186,7 +186,8 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
       // It is gone; should it live, it will say so again.
       dirty_.push_back(EndpointRow(live->first, std::nullopt));
       endpoints_.erase(live);
-    } else if (outcome.kind != Kind::kBroken) {
+    } else if (outcome.kind == Kind::kDone || outcome.kind == Kind::kAgain) {
+      // A refusal may come from another program that has got the address since.
       live->second.heard = SteadyNow();
     }
   }

@@ -30,11 +30,12 @@ class MessageQueueTest : public testing::Test {
  protected:
   MessageQueueTest() { Open(); }
 
-  void Open() {
+  void Open(MessageQueueOptions options = {.attempts_max = 3}) {
     auto queue = MessageQueue::Open(
         {*store_, rows_, clock_, random_, courier_,
-         [this](const std::string&, const std::string& group) { return held_.contains(group); }},
-        {.attempts_max = 3});
+         [this](const std::string&, const std::string& group) { return held_.contains(group); },
+         [this](const std::string& group) { return gone_.contains(group); }},
+        options);
     ASSERT_TRUE(queue) << ToString(queue.error());
     queue_ = std::move(*queue);
   }
@@ -76,6 +77,7 @@ class MessageQueueTest : public testing::Test {
   RowWriter rows_{*store_, committer_};
   HeldCourier courier_;
   std::set<std::string> held_;
+  std::set<std::string> gone_;
   std::unique_ptr<MessageQueue> queue_;
   std::size_t seen_ = 0;
 };
@@ -217,6 +219,26 @@ TEST_F(MessageQueueTest, WhoIsGoneIsDroppedAndAnotherTakesItsMessages) {
   EXPECT_EQ(Head(1).attempt, 1U);  // nobody had taken it
 }
 
+TEST_F(MessageQueueTest, WhoOnlyRefusesIsNotHeardOf) {
+  static constexpr auto kLease = 200ms;
+  Open({.endpoint_lease = kLease});
+  const auto deliver_and_outlast_the_lease = [this] {
+    Send({.body = "a"});
+    EXPECT_THAT(Delivered(), ElementsAre("a"));
+    const auto silent = SteadyNow() + kLease;
+    while (SteadyNow() <= silent) std::this_thread::yield();
+  };
+  ASSERT_TRUE(queue_->Register(App("one")));
+  deliver_and_outlast_the_lease();
+  End(0);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_EQ(queue_->CountAll().endpoints, 1U);
+  deliver_and_outlast_the_lease();
+  End(1, {Kind::kFailed, {}, "HTTP 404"});
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_EQ(queue_->CountAll().endpoints, 0U);
+}
+
 TEST_F(MessageQueueTest, AnEndpointTakesAsManyAtOnceAsItSaid) {
   ASSERT_TRUE(queue_->Register(App("one", 2)));
   for (const char* body : {"1", "2", "3"}) Send({.body = body});
@@ -250,7 +272,7 @@ TEST_F(MessageQueueTest, MessagesOfAHeldGroupWait) {
 }
 
 TEST_F(MessageQueueTest, AFullQueueAndAMessageTooLargeAreRefused) {
-  auto queue = MessageQueue::Open({*store_, rows_, clock_, random_, courier_, {}},
+  auto queue = MessageQueue::Open({*store_, rows_, clock_, random_, courier_, {}, {}},
                                   {.messages_max = 1, .body_bytes_max = 3});
   ASSERT_TRUE(queue);
   const auto send = [&](NewMessage message) { return (*queue)->Send({std::move(message)}); };
@@ -269,6 +291,19 @@ TEST(MessageRecords, KeepWhatTheyHold) {
   EXPECT_EQ(DecodeMessageContent(EncodeMessageContent(content.headers, content.body)), content);
   EXPECT_EQ(DecodeMessageHead("msg_1", "\x02"), std::nullopt);
   EXPECT_EQ(DecodeMessageContent(""), std::nullopt);
+}
+
+TEST_F(MessageQueueTest, MessagesOfAGroupThatIsGoneAreDropped) {
+  Send({.group = "run", .body = "a"});
+  Send({.group = "run", .key = "k", .body = "b"});
+  Send({.group = "other", .body = "c"});
+  gone_ = {"run"};
+  Crash();
+  ASSERT_TRUE(queue_->Register(App("app")));
+  EXPECT_THAT(Delivered(), ElementsAre("c"));
+  gone_.clear();
+  Crash();
+  EXPECT_EQ(queue_->CountAll().waiting, 1U);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/clock.h"
+#include "queue/queue_rows.h"
 
 namespace everstep {
 namespace {
@@ -16,6 +16,8 @@ constexpr std::size_t kRequestsKept = 16;
 constexpr std::size_t kRequestBytesMax = 128;
 constexpr std::size_t kStreamsInMemory = 4096;
 constexpr std::size_t kRowsPerRead = 1000;
+constexpr std::chrono::minutes kSweepFirst{1};
+constexpr std::chrono::hours kSweepEvery{1};
 
 DocumentKey HeadKey(const StreamName& stream) {
   return {DocumentKind::kStream, stream.tenant_id, stream.run_id + '\0' + stream.name};
@@ -29,6 +31,32 @@ std::string ChunkName(const StreamName& stream, std::uint64_t index) {
   std::string name = ChunkPrefix(stream);
   ByteWriter(name).U64(index);
   return name;
+}
+
+// Those without a run, in the order of their beginnings.
+TenantDocument WithoutRunRow(Timestamp since, const StreamName& stream) {
+  std::string name;
+  ByteWriter(name).U64(static_cast<std::uint64_t>(Micros(since)));
+  name.append(stream.tenant_id).append(1, '\0').append(HeadKey(stream).name);
+  return {{DocumentKind::kStreamWithoutRun, kQueueRows, std::move(name)}, std::string()};
+}
+
+struct WithoutRun {
+  Timestamp since{};
+  StreamName stream;
+};
+
+WithoutRun ReadWithoutRun(std::string_view name) {
+  ByteReader in(name);
+  WithoutRun found;
+  found.since = FromMicros(static_cast<std::int64_t>(in.U64()));
+  std::string_view left = name.substr(std::min(name.size(), sizeof(std::uint64_t)));
+  for (std::string* part : {&found.stream.tenant_id, &found.stream.run_id}) {
+    *part = left.substr(0, left.find('\0'));
+    left.remove_prefix(std::min(left.size(), part->size() + 1));
+  }
+  found.stream.name = left;
+  return found;
 }
 
 struct Head {
@@ -85,8 +113,8 @@ bool IsGrown(const StreamExtent& info, std::uint64_t from) {
 
 }  // namespace
 
-RunStreams::RunStreams(StateStore& store, RowWriter& rows)
-    : store_(store), rows_(rows), clock_([this] { WatchTime(); }) {}
+RunStreams::RunStreams(StateStore& store, RowWriter& rows, Clock& clock)
+    : store_(store), rows_(rows), clock_(clock), thread_([this] { WatchTime(); }) {}
 
 RunStreams::~RunStreams() {
   ReleaseAll();
@@ -95,7 +123,7 @@ RunStreams::~RunStreams() {
     stop_ = true;
   }
   woken_.notify_all();
-  clock_.join();
+  thread_.join();
 }
 
 std::shared_ptr<RunStreams::Stream> RunStreams::Find(const StreamName& name) {
@@ -153,6 +181,11 @@ Status RunStreams::Write(const StreamName& name, Order order) {
     for (std::string& chunk : order.chunks) {
       rows.push_back({{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, after.chunks++)},
                       std::move(chunk)});
+    }
+    if (stream->info == StreamExtent{}) {
+      const auto has_run = HasRun(name);
+      if (!has_run) return has_run.error();
+      if (!*has_run) rows.push_back(WithoutRunRow(clock_.Now(), name));
     }
     after.closed = order.close;
     rows.push_back({HeadKey(name), EncodeHead(after, requests)});
@@ -213,6 +246,48 @@ Result<std::vector<std::string>> RunStreams::List(const std::string& tenant_id,
   }
 }
 
+// ---- streams without a run
+
+Result<bool> RunStreams::HasRun(const StreamName& name) {
+  const auto run = store_.Read()->FindRun(RunId(name.run_id));
+  if (!run) return run.error();
+  return *run && (*run)->state.scope.tenant_id == name.tenant_id;
+}
+
+Status RunStreams::Sweep() {
+  const Timestamp until = clock_.Now() - kLifeWithoutRun;
+  DocumentQuery query{
+      .kind = DocumentKind::kStreamWithoutRun, .tenant_id = kQueueRows, .limit = kRowsPerRead};
+  while (true) {
+    const auto rows = store_.Read()->ListDocuments(query);
+    if (!rows) return rows.error();
+    for (const TenantDocument& row : *rows) {
+      const WithoutRun found = ReadWithoutRun(row.key.name);
+      if (found.since > until) return Ok();
+      const auto has_run = HasRun(found.stream);
+      if (!has_run) return has_run.error();
+      const Status removed = *has_run ? Ok() : Remove(found.stream);
+      if (!removed) return removed;
+      const Status noted = rows_.Write({{row.key, std::nullopt}});
+      if (!noted) return noted;
+    }
+    if (rows->size() < kRowsPerRead) return Ok();
+    query.after = rows->back().key.name;
+  }
+}
+
+Status RunStreams::Remove(const StreamName& name) {
+  const std::shared_ptr<Stream> stream = Find(name);
+  const std::lock_guard lock(stream->writing);
+  if (const Status loaded = LoadLocked(name, *stream); !loaded) return loaded;
+  std::vector<TenantDocument> rows = {{HeadKey(name), std::nullopt}};
+  for (std::uint64_t index = 0; index < stream->info.chunks; ++index) {
+    rows.push_back({{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, index)}, {}});
+  }
+  stream->loaded = false;
+  return rows_.Write(std::move(rows));
+}
+
 // ---- waiting
 
 bool RunStreams::WhenGrown(const StreamName& stream, std::uint64_t from,
@@ -257,11 +332,20 @@ void RunStreams::ReleaseAll() {
 }
 
 void RunStreams::WatchTime() {
+  auto sweep_at = SteadyNow() + kSweepFirst;
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    auto next = SteadyNow() + std::chrono::hours(1);
-    std::vector<std::function<void()>> ready;
     const auto now = SteadyNow();
+    if (now >= sweep_at) {
+      lock.unlock();
+      // What fails is tried again the next time.
+      (void)Sweep();
+      lock.lock();
+      sweep_at = now + kSweepEvery;
+      continue;
+    }
+    auto next = sweep_at;
+    std::vector<std::function<void()>> ready;
     for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
       if (waiter->second.until > now) {
         next = std::min(next, waiter->second.until);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "queue/row_writer.h"
 
 namespace everstep {
@@ -19,7 +20,7 @@ namespace everstep {
 // Which stream.
 struct StreamName {
   std::string tenant_id;
-  std::string run_id;  // need not be a run of ours
+  std::string run_id;  // need not be there
   std::string name;
 
   auto operator<=>(const StreamName&) const = default;
@@ -40,13 +41,15 @@ struct StreamPage {
 
 // Ordered chunks that runs produce while they run: appended once and durable when acknowledged,
 // read from any index, followed while they grow, closed by the writer. A stream begins to exist
-// with its first chunk; who reads earlier waits. Streams go with their run. Thread-safe.
+// with its first chunk; who reads earlier waits. Streams go with their run; one without a run goes
+// a day after it began. Thread-safe.
 class RunStreams {
  public:
   static constexpr std::size_t kChunkBytesMax = 4 << 20;
   static constexpr std::size_t kWaitersMax = 100'000;
+  static constexpr std::chrono::hours kLifeWithoutRun{24};
 
-  RunStreams(StateStore& store, RowWriter& rows);
+  RunStreams(StateStore& store, RowWriter& rows, Clock& clock);
   // Whoever waits is answered.
   ~RunStreams();
 
@@ -61,6 +64,9 @@ class RunStreams {
                           std::size_t bytes_max);
   // The names of the run's streams, in order.
   Result<std::vector<std::string>> List(const std::string& tenant_id, const std::string& run_id);
+
+  // Removes those whose life without a run is over. A thread of its own does it every hour.
+  Status Sweep();
 
   // Calls `ready` once: when there is a chunk at `from`, the stream is closed, or the time is over.
   // At once, from this thread, if that is so now; else from another. False: too many wait.
@@ -83,6 +89,8 @@ class RunStreams {
   };
 
   std::shared_ptr<Stream> Find(const StreamName& name);
+  Result<bool> HasRun(const StreamName& name);
+  Status Remove(const StreamName& name);
   Status LoadLocked(const StreamName& name, Stream& stream);
   struct Order {
     std::vector<std::string> chunks;
@@ -95,13 +103,14 @@ class RunStreams {
 
   StateStore& store_;
   RowWriter& rows_;
+  Clock& clock_;
   std::mutex mutex_;
   std::condition_variable woken_;
   std::map<StreamName, std::shared_ptr<Stream>> streams_;  // guarded by mutex_, as all below
   std::multimap<StreamName, Waiter> waiters_;
-  std::chrono::steady_clock::time_point look_at_;  // when the clock's thread looks again
+  std::chrono::steady_clock::time_point look_at_;  // when the thread looks again
   bool stop_ = false;
-  std::thread clock_;
+  std::thread thread_;
 };
 
 }  // namespace everstep

@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "engine/append_authority.h"
 #include "testing/manual_clock.h"
 
 namespace everstep {
@@ -22,13 +23,14 @@ class RunStreamsTest : public testing::Test {
     EXPECT_TRUE(page) << ToString(page.error());
     return page ? *page : StreamPage();
   }
-  void Reopen() { streams_ = std::make_unique<RunStreams>(*store_, rows_); }
+  void Reopen() { streams_ = std::make_unique<RunStreams>(*store_, rows_, clock_); }
 
   std::unique_ptr<StateStore> store_ = OpenMemoryStore();
   ManualClock clock_;
+  SeededRandom random_{1};
   Committer committer_{*store_, clock_, {}};
   RowWriter rows_{*store_, committer_};
-  std::unique_ptr<RunStreams> streams_ = std::make_unique<RunStreams>(*store_, rows_);
+  std::unique_ptr<RunStreams> streams_ = std::make_unique<RunStreams>(*store_, rows_, clock_);
   const StreamName name_{"acme", "run-1", "out"};
 };
 
@@ -121,6 +123,40 @@ TEST_F(RunStreamsTest, ConcurrentWritersLoseNothing) {
       }
     }
   }
+}
+
+TEST_F(RunStreamsTest, AStreamWithoutARunGoesAfterADay) {
+  const StreamName other{"acme", "health", "check"};
+  ASSERT_TRUE(streams_->Append(other, {"a", "b"}));
+  ASSERT_TRUE(streams_->Close(other));
+  clock_.Advance(23h);
+  ASSERT_TRUE(streams_->Append(name_, {"late"}));
+  ASSERT_TRUE(streams_->Sweep());
+  EXPECT_EQ(streams_->Extent(other)->chunks, 2U);
+  clock_.Advance(1h);
+  Reopen();
+  ASSERT_TRUE(streams_->Sweep());
+  EXPECT_EQ(*streams_->Extent(other), StreamExtent{});
+  EXPECT_EQ(Read(0).chunks.size(), 1U);
+  const auto chunks = store_->Read()->ListDocuments(
+      {.kind = DocumentKind::kStreamChunk, .tenant_id = "acme", .prefix = "health"});
+  EXPECT_THAT(*chunks, IsEmpty());
+  ASSERT_TRUE(streams_->Append(other, {"new"}));
+  EXPECT_EQ(streams_->Extent(other)->chunks, 1U);
+}
+
+TEST_F(RunStreamsTest, AStreamWhoseRunCameLaterStays) {
+  ASSERT_TRUE(streams_->Append(name_, {"a"}));
+  AppendAuthority authority(*store_, committer_, clock_, random_, {});
+  EventWrite start;
+  start.type = EventType::kRunStarted;
+  start.run_id = RunId(name_.run_id);
+  const AppendOrder order{start.run_id, {start}};
+  const RunScope scope{"acme", "p", "e", "plan", "1"};
+  ASSERT_TRUE(authority.Await(authority.Submit(std::span(&order, 1), scope))[0]);
+  clock_.Advance(48h);
+  ASSERT_TRUE(streams_->Sweep());
+  EXPECT_EQ(streams_->Extent(name_)->chunks, 1U);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class DecidedSignal final : public OrderRule {
     decision_.reason = refusal->message;
     return Rejected(RejectedRecord(request_, verdict_.order, *refusal, now_, random_));
   }
-  void Decided(const RunState&, const EntityState&, std::span<const Event>) override {}
+  void Decided(const StoredRun&, const EntityState&, std::span<const Event>) override {}
 
   const SignalDecision& decision() const { return decision_; }
 

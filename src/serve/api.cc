@@ -88,10 +88,9 @@ constexpr OperationEntry kOperations[] = {
 };
 
 // What stands in the runs' own logs, with who did it, is not told a second time in the audit log.
-constexpr std::string_view kInRunLogs[] = {
-    "startRun",       "appendEvents", "pollWork",      "deliverHook",
-    "receiveWebhook", "checkPlan",    "receiveEvents", "receiveSignedEvents",
-    "callWorld"};
+constexpr std::string_view kInRunLogs[] = {"startRun",      "appendEvents",        "pollWork",
+                                           "deliverHook",   "receiveWebhook",      "checkPlan",
+                                           "receiveEvents", "receiveSignedEvents", "callWorld"};
 
 // Workers are known to this process alone, and their tasks hold secrets.
 constexpr std::string_view kOfThisProcess[] = {"registerWorker", "pollWork", "drainWorker"};
@@ -180,6 +179,7 @@ Api::Api(Parts parts, ApiOptions options)
              parts_.engine.library(), parts_.clock),
       queue_limits_(parts_.engine.store(), parts_.engine.embedded_log().committer(), parts_.work),
       artifact_owners_(parts_.engine.store(), parts_.engine.embedded_log().committer()),
+      end_waiters_(parts_.engine.embedded_log().feed()),
       followers_(parts_.engine.embedded_log()),
       appends_(parts_.engine.log()),
       world_({parts_.engine.embedded_log(), parts_.queue, parts_.streams, parts_.clock,
@@ -357,6 +357,11 @@ std::optional<StoredRun> Api::FindRun(ApiCall& call, const std::string& run_id) 
   call.Fail(missing ? Error{ErrorCode::kRunNotFound, "there is no run " + run_id, {}}
                     : run.error());
   return std::nullopt;
+}
+
+Result<std::string> Api::Deliver(const HookDelivery& delivery) {
+  if (auto resumed = world_.Resume(delivery)) return *std::move(resumed);
+  return engine().Deliver(delivery);
 }
 
 Actor Api::ActorOf(const ApiCall& call) const {

@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "bus/event_bus.h"
+#include "bus/webhook_signature.h"
 #include "net/http_server.h"
 #include "run/local_engine.h"
 #include "serve/access_tokens.h"
@@ -32,8 +34,6 @@
 #include "serve/request_counts.h"
 #include "serve/router.h"
 #include "serve/server_log.h"
-#include "bus/event_bus.h"
-#include "bus/webhook_signature.h"
 #include "work/artifact_store.h"
 #include "work/remote_work.h"
 #include "work/worker_threads.h"
@@ -132,6 +132,8 @@ class Api final : public HttpHandler, private CallObserver {
   // The run, if it is the caller's tenant's. Nothing: it has been answered.
   std::optional<StoredRun> FindRun(ApiCall& call, const std::string& run_id);
   Actor ActorOf(const ApiCall& call) const;
+  // To the engine, or to the application whose run has the hook. The run's id.
+  Result<std::string> Deliver(const HookDelivery& delivery);
 
  private:
   void Answered(const ApiCall& call, int status, std::string_view code) override;

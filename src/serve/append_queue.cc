@@ -13,9 +13,7 @@ constexpr std::size_t kEventsPerBatch = 4'096;
 constexpr std::size_t kEventsWorthASecond = 512;
 
 bool Together(const AppendQueue::Entry& a, const AppendQueue::Entry& b) {
-  return a.dialect == b.dialect && a.defaults.tenant_id == b.defaults.tenant_id &&
-         a.defaults.project_id == b.defaults.project_id &&
-         a.defaults.environment_id == b.defaults.environment_id;
+  return a.dialect == b.dialect && a.defaults == b.defaults;
 }
 
 }  // namespace

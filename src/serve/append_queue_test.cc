@@ -68,6 +68,26 @@ TEST_F(AppendQueueThreaded, WhatComesWhileAnotherBatchIsWrittenFollowsByItself) 
   }
 }
 
+TEST_F(AppendQueueThreaded, DefaultsOfOneRequestAreNotThoseOfAnother) {
+  AppendQueue queue(*log_);
+  AppendQueue::Entry other;
+  const std::string text = Started("b");
+  other.defaults.tenant_id = "t";
+  other.defaults.plan_id = "q";
+  other.events = {text};
+  std::promise<void> done;
+  other.done = [&done](const std::vector<Result<Appended>>&) { done.set_value(); };
+  auto first = Send(queue, "t", {Started("a")});
+  queue.Add(std::move(other));
+  queue.Flush();
+  first.get();
+  done.get_future().get();
+  RunFilter filter;
+  filter.tenant_id = "t";
+  filter.plan_id = "q";
+  EXPECT_EQ(log_->Runs(filter)->runs.size(), 1u);
+}
+
 TEST_F(AppendQueueThreaded, WhatWasAddedIsAppendedWhenItEnds) {
   std::future<std::string> answer;
   {

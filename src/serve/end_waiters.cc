@@ -7,7 +7,23 @@
 
 namespace everstep {
 
-EndWaiters::EndWaiters() : thread_([this] { Loop(); }) {}
+EndWaiters::EndWaiters(CommitFeed& feed) : feed_(feed), thread_([this] { Loop(); }) {
+  feed_.Add(*this);
+}
+
+EndWaiters::~EndWaiters() {
+  feed_.Remove(*this);
+  Close();
+}
+
+void EndWaiters::Durable(std::span<const std::shared_ptr<CommitUnit>> units) {
+  for (const auto& unit : units) {
+    const RunState& run = unit->change.state;
+    if (IsTerminal(run.status) && run.engine_run_ref != kOwnEngine) {
+      Ended(unit->change.run_id.value());
+    }
+  }
+}
 
 void EndWaiters::Close() {
   std::multimap<Time, Waiter> left;

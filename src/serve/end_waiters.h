@@ -9,18 +9,20 @@
 #include <thread>
 #include <vector>
 
+#include "engine/commit_feed.h"
 #include "everstep/engine.h"
 
 namespace everstep {
 
-// Calls that wait for a run to end, without a thread each. Thread-safe.
-class EndWaiters {
+// Calls that wait for a run to end, without a thread each. Hears by itself of runs that others
+// decide for; of its own the engine tells. Thread-safe.
+class EndWaiters final : private CommitFeed::Listener {
  public:
   // Called once, on any thread; must not block. The run at its end; null: look for yourself.
   using Done = std::function<void(const RunView* view)>;
 
-  EndWaiters();
-  ~EndWaiters() { Close(); }
+  explicit EndWaiters(CommitFeed& feed);
+  ~EndWaiters() override;
   // Calls everybody who still waits, and from now on at once.
   void Close();
 
@@ -32,6 +34,7 @@ class EndWaiters {
   void Ended(const std::string& run_id, const std::function<RunView()>& see);
 
  private:
+  void Durable(std::span<const std::shared_ptr<CommitUnit>> units) override;
   std::vector<Done> Take(const std::string& run_id);
   using Time = std::chrono::steady_clock::time_point;
   struct Waiter {
@@ -40,6 +43,7 @@ class EndWaiters {
   };
   void Loop();
 
+  CommitFeed& feed_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::multimap<Time, Waiter> by_time_;  // guarded by mutex_, as the next three

@@ -35,11 +35,11 @@ void AppendFrames(std::string& out, std::uint64_t place, const FollowRequest& re
 
 Followers::Followers(EmbeddedLog& log) : log_(log) {
   thread_ = std::thread([this] { Loop(); });
-  log_.feed().SetListener(this);
+  log_.feed().Add(*this);
 }
 
 Followers::~Followers() {
-  log_.feed().SetListener(nullptr);
+  log_.feed().Remove(*this);
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

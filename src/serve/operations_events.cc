@@ -194,7 +194,7 @@ void DeliverHook(Api& api, CallPtr call) {
   delivery.token = call->Parameter("token");
   delivery.payload = call->body();
   delivery.delivery_id = call->IdOfKey();
-  AnswerDelivered(*call, delivery.token, api.engine().Deliver(delivery));
+  AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
 }
 
 void GetHook(Api& api, CallPtr call) {
@@ -202,7 +202,7 @@ void GetHook(Api& api, CallPtr call) {
   const auto reader = api.engine().store().Read();
   const auto holder = reader->FindHook(call->tenant(), token);
   if (!holder) return call->Fail(holder.error());
-  if (!*holder) {
+  if (!*holder || (*holder)->kept_until != Timestamp{}) {
     return call->Fail(Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}});
   }
   const auto run = RequireRun(*reader, (*holder)->run_id);
@@ -243,7 +243,7 @@ void ReceiveWebhook(Api& api, CallPtr call) {
   if (!api.webhook_ids().Add(tenant + "/" + delivery.token, check.id, now)) {
     return call->Json(200, "{}");
   }
-  const auto run_id = api.engine().Deliver(delivery);
+  const auto run_id = api.Deliver(delivery);
   if (!run_id) api.webhook_ids().Forget(tenant + "/" + delivery.token, check.id);
   AnswerDelivered(*call, delivery.token, run_id);
 }

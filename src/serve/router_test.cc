@@ -58,9 +58,9 @@ TEST_F(RouterTest, OnlyTheseAreOpen) {
   for (const Route& route : Routes()) {
     if (!route.permission) open.insert(route.operation);
   }
-  EXPECT_EQ(open, (std::set<std::string_view>{"getLiveness", "getReadiness", "getOpenApi",
-                                              "getErrorPage", "receiveWebhook",
-                                              "receiveSignedEvents"}));
+  EXPECT_EQ(open,
+            (std::set<std::string_view>{"getLiveness", "getReadiness", "getOpenApi", "getErrorPage",
+                                        "receiveWebhook", "receiveSignedEvents"}));
 }
 
 TEST_F(RouterTest, ReadingNeedsAPermissionToReadAndWritingOneThatIsMore) {

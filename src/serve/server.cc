@@ -140,7 +140,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
 Status RunningServer::OpenQueue(const ServerOptions& options) {
   StateStore& store = engine_.engine->store();
   rows_ = std::make_unique<RowWriter>(store, engine_.engine->embedded_log().committer());
-  streams_ = std::make_unique<RunStreams>(store, *rows_);
+  streams_ = std::make_unique<RunStreams>(store, *rows_, SystemClock());
   courier_ = std::make_unique<HttpCourier>(SystemClock(), options.queue_allow_private);
   // Messages of a run are its group: a run that is paused gets none.
   const auto is_held = [&store](const std::string& tenant_id, const std::string& group) {
@@ -148,8 +148,12 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
     return run && *run && (*run)->state.scope.tenant_id == tenant_id &&
            (*run)->state.status == RunStatus::kPaused;
   };
+  const auto is_gone = [&store](const std::string& group) {
+    const auto tombstone = store.Read()->FindTombstone(RunId(group));
+    return tombstone && *tombstone;
+  };
   auto queue = MessageQueue::Open(
-      {store, *rows_, SystemClock(), SystemRandom(), *courier_, is_held}, options.queue);
+      {store, *rows_, SystemClock(), SystemRandom(), *courier_, is_held, is_gone}, options.queue);
   if (!queue) return std::move(queue).error();
   queue_ = *std::move(queue);
   return Ok();

@@ -23,7 +23,7 @@ struct ServerOptions {
   std::string data_directory;  // for tokens and the audit log
   MessageQueueOptions queue;
   bool queue_allow_private = false;  // messages go to private addresses of other machines too
-  bool authentication = true;  // false: on loopback only
+  bool authentication = true;        // false: on loopback only
 };
 
 // Everything of `everstep serve` but the command line. Runs until it is destroyed.

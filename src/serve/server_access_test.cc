@@ -42,22 +42,14 @@ std::string BodyOf(const Route& route) {
   return "{}";
 }
 
-const Names kNothing = {{"runId", "run-0"},
-                        {"stepId", "step-0"},
-                        {"token", "hook-0"},
-                        {"planId", "plan-0"},
-                        {"version", "0"},
-                        {"queue", "queue-0"},
-                        {"tokenId", "token-0"},
-                        {"workerId", "worker-0"},
-                        {"stream", "stream-0"},
-                        {"messageId", "message-0"},
-                        {"code", "RUN_NOT_FOUND"},
-                        {"tenantId", "tenant-0"},
-                        {"sinkId", "sink-0"},
-                        {"letterId", "run-0:1"},
-                        {"ruleId", "rule-0"},
-                        {"sha256", std::string(64, '0')}};
+const Names kNothing = {{"runId", "run-0"},        {"stepId", "step-0"},
+                        {"token", "hook-0"},       {"planId", "plan-0"},
+                        {"version", "0"},          {"queue", "queue-0"},
+                        {"tokenId", "token-0"},    {"workerId", "worker-0"},
+                        {"stream", "stream-0"},    {"messageId", "message-0"},
+                        {"code", "RUN_NOT_FOUND"}, {"tenantId", "tenant-0"},
+                        {"sinkId", "sink-0"},      {"letterId", "run-0:1"},
+                        {"ruleId", "rule-0"},      {"sha256", std::string(64, '0')}};
 
 ServerReply Ask(ServerWorkbench& bench, const Route& route, const Names& names,
                 const std::string& token) {
@@ -161,9 +153,9 @@ class TwoTenantsTest : public testing::Test {
       return bench_.Send({.method = "PUT", .path = path, .body = body, .token = ours_}).status;
     };
     ASSERT_EQ(put("/v1/sinks/alpha-sink", R"({"kind":"file"})"), 201);
-    ASSERT_EQ(put("/v1/inbound/rules/alpha-rule",
-                  R"({"types":["*"],"start":{"planId":"alpha-plan"}})"),
-              201);
+    ASSERT_EQ(
+        put("/v1/inbound/rules/alpha-rule", R"({"types":["*"],"start":{"planId":"alpha-plan"}})"),
+        201);
     reply = bench_.Get(ours_, "/v1/tokens");
     token_id_ = ToText(reply.Json().Get("tokens").At(0).Get("tokenId"));
     ASSERT_FALSE(token_id_.empty());

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "net/content_coding.h"
 #include "bus/webhook_signature.h"
+#include "net/content_coding.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "serve/router.h"
 #include "bus/webhook_signature.h"
+#include "serve/router.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {

@@ -27,8 +27,8 @@ struct ServeSettings {
   std::string log_format = "auto";
   std::string log_level = "info";
   std::chrono::milliseconds slow_request{1'000};
-  std::string overload = "queue";                            // of server.engine.admission
-  std::vector<std::string> tools;                            // beside the harmless ones
+  std::string overload = "queue";  // of server.engine.admission
+  std::vector<std::string> tools;  // beside the harmless ones
   std::vector<std::string> sink_files;
   std::map<std::string, std::vector<std::string>> webhooks;  // references, per tenant
 };

@@ -100,7 +100,7 @@ void ChangeEncoder::PutTokens(const RunChange& change, WriteBatch& batch) {
       continue;
     }
     value_.clear();
-    EncodeHolder(change.run_id.value(), *token.hook_id, value_);
+    EncodeHolder({change.run_id, *token.hook_id, token.kept_until}, value_);
     batch.Put(Table::kIndex, keys_.Token(tenant_id, token.token), value_);
   }
 }

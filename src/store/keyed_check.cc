@@ -195,7 +195,8 @@ Status StoreCheck::CheckToken(std::string_view key, std::string_view value) {
     if (!found) return Survive(found.error());
     hook = std::move(*found);
   }
-  if (!hook || hook->status != EntityStatus::kActive ||
+  const bool kept = holder->kept_until != Timestamp{};
+  if (!hook || hook->status != (kept ? EntityStatus::kDisposed : EntityStatus::kActive) ||
       keys_.Token((*run)->state.scope.tenant_id, hook->token) != key) {
     report_({holder->run_id.value(),
              "a token leads to hook " + holder->hook_id + ", which is not active with this token"});

@@ -218,14 +218,14 @@ TEST_F(StoreCheckTest, AnActiveHookWithoutItsToken) {
 
 TEST_F(StoreCheckTest, ATokenWithoutAnActiveHook) {
   std::string holder;
-  EncodeHolder("run-1", "h", holder);
+  EncodeHolder({RunId("run-1"), "h"}, holder);
   Put(Table::kIndex, keys_.Token("acme", "other"), holder);
   ExpectFault("run-1: a token leads to hook h, which is not active with this token");
 }
 
 TEST_F(StoreCheckTest, ATokenOfARunThatIsNotThere) {
   std::string holder;
-  EncodeHolder("nobody", "h", holder);
+  EncodeHolder({RunId("nobody"), "h"}, holder);
   Put(Table::kIndex, keys_.Token("acme", "other"), holder);
   ExpectFault("nobody: a token leads to hook h");
 }

@@ -98,10 +98,11 @@ std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes) {
   return row;
 }
 
-void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out) {
+void EncodeHolder(const HookHolder& holder, std::string& out) {
   ByteWriter writer(out);
-  writer.String(run_id);
-  writer.String(hook_id);
+  writer.String(holder.run_id.value());
+  writer.String(holder.hook_id);
+  if (holder.kept_until != Timestamp{}) writer.SignedVarint(Micros(holder.kept_until));
 }
 
 std::optional<HookHolder> DecodeHolder(std::string_view bytes) {
@@ -109,6 +110,7 @@ std::optional<HookHolder> DecodeHolder(std::string_view bytes) {
   HookHolder holder;
   holder.run_id = RunId(std::string(reader.String()));
   holder.hook_id = reader.String();
+  if (reader.ok() && !reader.AtEnd()) holder.kept_until = FromMicros(reader.SignedVarint());
   return Whole(reader, std::move(holder));
 }
 

@@ -44,7 +44,7 @@ void EncodeTombstone(const Tombstone& tombstone, std::string& out);
 std::optional<Tombstone> DecodeTombstone(std::string_view bytes);
 void EncodeOutboxChange(const OutboxChange& change, std::string& out);  // one of those in a row
 std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes);
-void EncodeHolder(std::string_view run_id, std::string_view hook_id, std::string& out);
+void EncodeHolder(const HookHolder& holder, std::string& out);
 std::optional<HookHolder> DecodeHolder(std::string_view bytes);
 // Without its key.
 void EncodeSinkMark(const SinkMark& mark, std::string& out);

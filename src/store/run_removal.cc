@@ -74,7 +74,9 @@ Result<RunRemoval::Remains> RunRemoval::Trace(const RunId& run_id) {
   }
   std::vector<std::pair<std::string, std::string>> tokens;  // token, hook
   const auto note = [&](const EntityKey& key, const EntityState& entity) {
-    if (key.kind == EntityKind::kHook && entity.status == EntityStatus::kActive) {
+    // An ended hook with a time may still keep its token.
+    const bool holds = entity.status == EntityStatus::kActive || entity.due_at != Timestamp{};
+    if (key.kind == EntityKind::kHook && holds) {
       tokens.emplace_back(entity.token, key.id);
     }
     if (key.kind == EntityKind::kWait && entity.status == EntityStatus::kWaiting) {
@@ -88,7 +90,7 @@ Result<RunRemoval::Remains> RunRemoval::Trace(const RunId& run_id) {
   for (const auto& [token, hook_id] : tokens) {
     auto holder = reader_.FindHook(state.scope.tenant_id, token);
     if (!holder) return std::move(holder).error();
-    if (*holder != HookHolder{run_id, hook_id}) continue;
+    if (!*holder || (*holder)->run_id != run_id || (*holder)->hook_id != hook_id) continue;
     remains.index_rows.emplace_back(keys_.Token(state.scope.tenant_id, token));
   }
   return remains;

@@ -37,6 +37,7 @@ struct Tombstone {
 struct HookHolder {
   RunId run_id;
   std::string hook_id;
+  Timestamp kept_until{};  // the hook ended with its run, and keeps the token so long; unset: lives
 
   bool operator==(const HookHolder&) const = default;
 };
@@ -135,6 +136,7 @@ struct RunChange {
   struct Token {
     std::string token;
     std::optional<std::string> hook_id;  // nothing: the token becomes free
+    Timestamp kept_until{};              // as in HookHolder
   };
   std::vector<Token> tokens;  // of the run's tenant
   struct Alarm {
@@ -193,6 +195,7 @@ enum class DocumentKind : std::uint8_t {
   kEndpoint = 18,
   kStream = 19,
   kStreamChunk = 20,
+  kStreamWithoutRun = 21,
 };
 struct DocumentKey {
   DocumentKind kind{};

@@ -52,7 +52,7 @@ inline rc::Gen<EventFacts> AnyEventFacts() {
   return rc::gen::build<EventFacts>(
       rc::gen::set(&EventFacts::will_retry), rc::gen::set(&EventFacts::retryable),
       rc::gen::set(&EventFacts::revisit), rc::gen::set(&EventFacts::escalation),
-      rc::gen::set(&EventFacts::due_at, AnyTimestamp()),
+      rc::gen::set(&EventFacts::late), rc::gen::set(&EventFacts::due_at, AnyTimestamp()),
       rc::gen::set(&EventFacts::started_at, AnyTimestamp()),
       rc::gen::set(&EventFacts::token, AnyText()), rc::gen::set(&EventFacts::error_code, AnyText()),
       rc::gen::set(&EventFacts::error_message, AnyText()),

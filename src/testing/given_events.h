@@ -26,6 +26,7 @@ class Fact {
   Fact& WillRetry() { return event_.facts.will_retry = true, *this; }
   Fact& Retryable() { return event_.facts.retryable = true, *this; }
   Fact& Revisit() { return event_.facts.revisit = true, *this; }
+  Fact& Late() { return event_.facts.late = true, *this; }
   Fact& Escalation() { return event_.facts.escalation = true, *this; }
   Fact& Token(std::string token) { return event_.facts.token = std::move(token), *this; }
   Fact& DueAt(Timestamp time) { return event_.facts.due_at = time, *this; }

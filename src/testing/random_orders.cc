@@ -136,11 +136,13 @@ std::string RandomOrders::Pick(const char* prefix, std::uint64_t count) {
 void RandomOrders::FillFacts(EventWrite& write) {
   switch (SpecOf(write.type).entity) {
     case EntityKind::kRun:
+      write.facts.late = write.type == kRunCancelled && random_.OneIn(3);
       return;
     case EntityKind::kStep:
       write.entity_id = Pick("s", 3);
       write.starts_run = random_.OneIn(4);
       write.revisit = random_.OneIn(6);
+      write.facts.late = random_.OneIn(6);
       write.facts.will_retry = write.type == kStepFailed && !random_.OneIn(3);
       break;
     case EntityKind::kHook:

@@ -166,7 +166,20 @@ std::optional<ErrorCode> ReferenceLog::Place(Run& run, const EventWrite& write,
     return std::nullopt;
   }
 
-  if (const auto refused = reference::Judge(run, before, event)) return refused;
+  const auto refused = reference::Judge(run, before, event);
+  if (write.revisit && (refused || event.facts.revisit) && write.logical_attempt == 0 &&
+      !write.instance_id.empty()) {
+    // It may be a late repeat of one in an earlier attempt.
+    for (Event earlier = event; --earlier.logical_attempt > 0;) {
+      const auto found = run.by_key.find(KeyOf(run, write.run_id, earlier));
+      if (found == run.by_key.end()) continue;
+      const Event& existing = run.events[found->second];
+      answer.seq = existing.seq;
+      answer.payload_mismatch = existing.payload != write.payload;
+      return std::nullopt;
+    }
+  }
+  if (refused) return refused;
   if (event.type == kHookCreated) {
     if (const auto holder = HolderOf(run.scope.tenant_id, event.facts.token)) {
       event.type = kHookConflict;

@@ -30,9 +30,16 @@ bool IsOpening(EventType type) {
                       kRetryStarted, kSinkStarted});
 }
 
+bool CancelsAgain(const Run& run, EventType type, const EventFacts& facts) {
+  return type == kRunCancelled && facts.late && run.status == RunStatus::kCancelled;
+}
+
 std::uint32_t AttemptOf(const Run& run, const Thing& thing, const EventWrite& write) {
   if (write.logical_attempt != 0) return write.logical_attempt;
   if (write.type == kRunPaused) return run.pauses + 1;
+  if (CancelsAgain(run, write.type, write.facts)) {
+    return static_cast<std::uint32_t>(run.events.size() + 1);
+  }
   if (write.type == kRunResumed) return std::max(1U, run.pauses);
   const bool again = write.revisit && BeginsAttempt(write.type);
   const bool retries = BeginsAttempt(write.type) || write.type == kStepSkipped;
@@ -48,6 +55,7 @@ Refusal JudgeRun(const Run& run, const Event& event) {
   if (run.status == RunStatus::kAbsent) {
     return starts ? Refusal() : Refusal(ErrorCode::kRunNotFound);
   }
+  if (CancelsAgain(run, event.type, event.facts)) return {};
   if (HasEnded(run)) return ErrorCode::kRunTerminal;
   const auto legal = [](bool is) { return is ? Refusal() : ErrorCode::kInvalidTransition; };
   switch (event.type) {
@@ -120,6 +128,8 @@ Refusal JudgeError(const Thing& error, const Event& event) {
 }
 
 bool MayFollowTheEnd(const Thing& thing, const Event& event) {
+  const bool late = event.facts.late && thing.status != EntityStatus::kAbsent;
+  if (late && OneOf(event.type, {kStepStarted, kStepCompleted, kStepFailed})) return true;
   if (OneOf(event.type, {kStepCompleted, kStepFailed, kChildFinished})) {
     return thing.status == EntityStatus::kRunning;
   }

@@ -40,6 +40,12 @@ std::optional<WorldError> CheckOne(const CborItem& key, const CborItem& value, b
                                   "\" starts with reserved prefix \"$\"");
   }
   if (value.kind == Kind::kNull) return std::nullopt;
+  // A promise that the log cannot keep is better not made.
+  if (key.text == "$retention") {
+    return WorldError::Attributes(
+        "$retention: payloads stay in the log until their run is removed; start the run without "
+        "experimental_retention, and remove it when it has ended");
+  }
   if (value.kind != Kind::kText) {
     return WorldError::Attributes("Attribute value must be a string or null");
   }

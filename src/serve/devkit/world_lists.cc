@@ -118,7 +118,7 @@ WorldOutcome WorldReader::GetRun(const CborItem& args, CborWriter& cbor) {
   const auto found = FindRun(args.Text("runId"));
   if (const auto* error = std::get_if<WorldError>(&found)) return *error;
   const auto& run = std::get<StoredRun>(found);
-  return WriteRun(run, run.state, DetailOf(args), cbor);
+  return WriteRun(run, DetailOf(args), cbor);
 }
 
 WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
@@ -176,7 +176,7 @@ WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
   cbor.BeginArray();
   for (; written < std::min(entries.size(), paging.limit) && cbor.size() < until; ++written) {
     const StoredRun& run = entries[written].run;
-    if (auto error = WriteRun(run, run.state, DetailOf(args), cbor)) return error;
+    if (auto error = WriteRun(run, DetailOf(args), cbor)) return error;
   }
   cbor.End();
   WritePageEnd(written == 0 ? std::string() : entries[written - 1].cursor, written < entries.size(),
@@ -274,7 +274,7 @@ WorldOutcome WorldReader::WriteEvents(const StoredRun& run, std::string_view mem
     // A few are read one by one: that is quicker than to begin a walk.
     const bool few = !page.newest_first && before.value() - after.value() <= kFewEvents;
     if (few) query.until = Next(after);
-    auto events = reader_.ReadEvents(run, query);
+    auto events = ReadEvents(run, query);
     if (!events) return WorldErrorOf(events.error());
     if (events->empty()) break;
     if (page.newest_first) std::ranges::reverse(*events);
@@ -380,7 +380,7 @@ WorldOutcome WorldReader::GetHook(const CborItem& args, CborWriter& cbor) {
   if (!token.empty()) {
     auto found = reader_.FindHook(tenant_id_, token);
     if (!found) return WorldErrorOf(found.error());
-    holder = std::move(*found);
+    if (*found && IsHeld(**found)) holder = std::move(*found);
   } else {
     std::string after;
     while (!holder) {
@@ -388,7 +388,7 @@ WorldOutcome WorldReader::GetHook(const CborItem& args, CborWriter& cbor) {
       if (!tokens) return WorldErrorOf(tokens.error());
       if (tokens->empty()) break;
       for (HeldToken& held : *tokens) {
-        if (held.holder.hook_id == hook_id) holder = std::move(held.holder);
+        if (held.holder.hook_id == hook_id && IsHeld(held.holder)) holder = std::move(held.holder);
       }
       after = tokens->back().token;
     }
@@ -417,7 +417,10 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
     if (const auto* run = std::get_if<StoredRun>(&found)) {
       const Status visited = reader_.VisitEntities(
           run->run_no, EntityKind::kHook, [&](const EntityKey& key, const EntityState& state) {
-            if (state.status != EntityStatus::kActive) return;
+            const auto holder = reader_.FindHook(tenant_id_, state.token);
+            const bool ours = holder && *holder && (*holder)->run_id == run->run_id &&
+                              (*holder)->hook_id == key.id && IsHeld(**holder);
+            if (!ours) return;
             live.push_back({run->run_id, key.id, state.first_seq.value()});
           });
       if (!visited) return WorldErrorOf(visited.error());
@@ -430,6 +433,7 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
       if (tokens->empty()) break;
       after = tokens->back().token;
       for (HeldToken& held : *tokens) {
+        if (!IsHeld(held.holder)) continue;
         live.push_back({std::move(held.holder.run_id), std::move(held.holder.hook_id), 0});
       }
     }

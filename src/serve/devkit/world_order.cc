@@ -18,18 +18,10 @@ using enum WorldEventType;
 constexpr std::string_view kRunPrefix = "wrun_";
 constexpr std::chrono::hours kRunAgeMax{24};
 constexpr std::chrono::minutes kRunAheadMax{5};
+constexpr std::chrono::days kTokenKeptMost{30};
 
 // The version of the rules that a run was made by, as its engine's reference.
 constexpr std::string_view kEngine = "devkit/";
-
-std::uint64_t SpecOf(const RunState& run) {
-  std::uint64_t spec = 0;
-  const std::string_view ref = run.engine_run_ref;
-  if (ref.starts_with(kEngine)) {
-    (void)std::from_chars(ref.data() + kEngine.size(), ref.data() + ref.size(), spec);
-  }
-  return spec;
-}
 
 std::optional<WorldError> CheckNewRunId(std::string_view run_id, Timestamp now) {
   if (!run_id.starts_with(kRunPrefix) || !IsUlid(run_id.substr(kRunPrefix.size()))) {
@@ -67,19 +59,31 @@ WorldError Paused(const RunId& run_id) {
                                1);
 }
 
-// Puts a member that was kept aside into the JSON object of the payload.
-void AddMember(std::string_view key, const CborItem& value, EventWrite& write) {
+// Puts a member behind those that a JSON object has.
+void AddMember(std::string_view key, std::string_view value, std::string& object) {
+  if (object.empty()) object = "{}";
+  object.pop_back();
+  if (object.size() > 1) object.push_back(',');
+  object.append(JsonQuote(key)).append(":").append(value).append("}");
+}
+
+std::string JsonOf(const CborItem& value) {
   std::string text;
   JsonWriter json(text);
   (void)WriteJson(value, json);
-  std::string& payload = write.payload;
-  if (payload.empty()) payload = "{}";
-  payload.pop_back();
-  if (payload.size() > 1) payload.push_back(',');
-  payload.append(JsonQuote(key)).append(":").append(text).append("}");
+  return text;
 }
 
 }  // namespace
+
+std::uint64_t SpecOf(const RunState& run) {
+  std::uint64_t spec = 0;
+  const std::string_view ref = run.engine_run_ref;
+  if (ref.starts_with(kEngine)) {
+    (void)std::from_chars(ref.data() + kEngine.size(), ref.data() + ref.size(), spec);
+  }
+  return spec;
+}
 
 std::optional<WorldError> WorldOrder::Read(const CborItem& args, const WorldCaller& caller,
                                            std::string new_run_id, WorldOrder& order) {
@@ -92,6 +96,7 @@ std::optional<WorldError> WorldOrder::Read(const CborItem& args, const WorldCall
   order.run_id_ = RunId(std::string(args.Text("runId")));
   order.correlation_id_ = args.Text("correlationId");
   order.request_id_ = args.Text("requestId");
+  if (order.spec_->type == kHookReceived) order.resume_id_ = args.Text("resumeId");
   order.occurred_at_ = args.Time("occurredAt");
   order.spec_version_ = args.Uint("specVersion", caller.spec);
   if (order.spec_->type == kRunCreated) {
@@ -110,8 +115,9 @@ std::optional<WorldError> WorldOrder::Read(const CborItem& args, const WorldCall
   if (order.spec_->entity != EntityKind::kRun && !IsName(order.correlation_id_)) {
     return WorldError::Invalid(std::string(name) + " needs a correlationId");
   }
-  if (!order.request_id_.empty() && !IsIdentifier(order.request_id_)) {
-    return WorldError::Invalid("Invalid requestId");
+  for (const std::string* id : {&order.request_id_, &order.resume_id_}) {
+    if (id->empty() || IsIdentifier(*id)) continue;
+    return WorldError::Invalid("Invalid requestId or resumeId");
   }
   return order.ReadData(args.Find("data"), caller);
 }
@@ -206,15 +212,24 @@ std::optional<WorldError> WorldOrder::Add(std::string_view name, const CborItem*
   EventWrite& write = parsed->events.front();
   write.scope.tenant_id = caller_.tenant_id;
   write.foreign = true;
-  if (payload != nullptr) AddMember(spec.payload_member, *payload, write);
+  if (payload != nullptr) AddMember(spec.payload_member, JsonOf(*payload), write.payload);
   switch (spec.type) {
     case kRunCreated:
       write.facts.engine_run_ref = std::string(kEngine) + std::to_string(spec_version_);
       break;
+    case kHookCreated:
+      if (data != nullptr) write.facts.due_at = data->Time("tokenRetentionUntil");
+      if (write.facts.due_at > caller_.now + kTokenKeptMost) {
+        return WorldError::Invalid("Hook minimum retention cannot exceed 30 days");
+      }
+      break;
     case kStepStarted:
     case kStepRetrying:
     case kHookReceived:
-      if (!request_id_.empty() && spec.type == spec_->type) {
+      if (!resume_id_.empty()) {
+        write.instance_id = "resume/" + resume_id_;
+        AddMember("resumeId", JsonQuote(resume_id_), write.attributes);
+      } else if (!request_id_.empty() && spec.type == spec_->type) {
         write.instance_id = correlation_id_ + "/" + request_id_;
       }
       break;
@@ -239,18 +254,18 @@ Error WorldOrder::Refuse(WorldError error) {
   return {ErrorCode::kInvalidTransition, refusal_->message, {}};
 }
 
-void WorldOrder::Decided(const RunState& run, const EntityState& entity,
+void WorldOrder::Decided(const StoredRun& run, const EntityState& entity,
                          std::span<const Event> events) {
   run_ = run;
   entity_ = entity;
-  recorded_ = events.size();
-  last_ = events.empty() ? EventSeq() : events.back().seq;
+  recorded_.assign(events.begin(), events.end());
   made_step_ = spec_->type == kStepStarted && !creation_.empty();
   met_conflict_ = !events.empty() && events.back().type == EventType::kHookConflict;
 }
 
 WorldOrder::Writes WorldOrder::Decide(const RunState& run, const EntityState& entity) {
   refusal_.reset();
+  outdated_ = false;
   const bool exists = run.status != RunStatus::kAbsent;
   if (exists && run.scope.tenant_id != caller_.tenant_id) {
     if (spec_->type != kRunCreated) return Refuse(WorldError::NoRun(run_id_.value()));
@@ -284,16 +299,8 @@ WorldOrder::Writes WorldOrder::Decide(const RunState& run, const EntityState& en
     case EntityKind::kWait:
       return DecideWait(run, entity);
     default:
-      break;
+      return DecideAttributes(run, entity);
   }
-  if (IsTerminal(run.status)) {
-    return Refuse(
-        WorldError::Conflict("Cannot set attributes on a run that is " + Lower(Name(run.status))));
-  }
-  if (by_workflow_ && entity.status != EntityStatus::kAbsent) {
-    return Refuse(WorldError::Conflict("attr_set " + correlation_id_ + " was recorded before"));
-  }
-  return InBegunRun(run, event_);
 }
 
 WorldOrder::Writes WorldOrder::InBegunRun(const RunState& run,
@@ -321,7 +328,11 @@ WorldOrder::Writes WorldOrder::DecideRunStarted(const RunState& run) {
 WorldOrder::Writes WorldOrder::DecideRunEnd(const RunState& run) {
   if (IsTerminal(run.status)) {
     const bool again = spec_->type == kRunCancelled && run.status == RunStatus::kCancelled;
-    if (again) return std::vector<EventWrite>();
+    if (again) {
+      std::vector<EventWrite> writes = event_;
+      writes[0].facts.late = true;
+      return writes;
+    }
     return Refuse(WorldError::Conflict("Cannot transition run from terminal state \"" +
                                        Lower(Name(run.status)) + "\""));
   }
@@ -355,7 +366,8 @@ WorldOrder::Writes WorldOrder::DecideStep(const RunState& run, const EntityState
     return Refuse(WorldError::Conflict("Cannot modify step in terminal state \"" +
                                        Lower(Name(step.status)) + "\""));
   }
-  if (ended && (pending || spec_->type == kStepStarted)) {
+  const bool begins = spec_->type == kStepStarted || (pending && spec_->type == kStepFailed);
+  if (ended && begins) {
     return Refuse(WorldError::Expired("Cannot modify step of a run in terminal state \"" +
                                       Lower(Name(run.status)) + "\""));
   }
@@ -366,6 +378,7 @@ WorldOrder::Writes WorldOrder::DecideStep(const RunState& run, const EntityState
     if (run.status == RunStatus::kPaused) return Refuse(Paused(run_id_));
     writes.insert(writes.begin(), Start(EventType::kStepStarted));
   }
+  for (EventWrite& write : writes) write.facts.late = ended;
   return InBegunRun(run, std::move(writes));
 }
 
@@ -408,6 +421,21 @@ WorldOrder::Writes WorldOrder::DecideWait(const RunState& run, const EntityState
   if (gone) return Refuse(WorldError::NotFound("Wait \"" + correlation_id_ + "\" not found"));
   if (wait.status == EntityStatus::kWaiting) return event_;
   return Refuse(WorldError::Conflict("Wait \"" + correlation_id_ + "\" already completed"));
+}
+
+WorldOrder::Writes WorldOrder::DecideAttributes(const RunState& run, const EntityState& set) {
+  if (IsTerminal(run.status)) {
+    return Refuse(
+        WorldError::Conflict("Cannot set attributes on a run that is " + Lower(Name(run.status))));
+  }
+  if (by_workflow_ && set.status != EntityStatus::kAbsent) {
+    return Refuse(WorldError::Conflict("attr_set " + correlation_id_ + " was recorded before"));
+  }
+  constexpr auto kType = static_cast<std::size_t>(EventType::kContextUpdated);
+  outdated_ = run.last_of_type[kType] != attributes_seen_;
+  if (outdated_) return Refuse(WorldError::Conflict("the attributes have changed meanwhile"));
+  if (attributes_wrong_) return Refuse(*attributes_wrong_);
+  return InBegunRun(run, event_);
 }
 
 }  // namespace everstep

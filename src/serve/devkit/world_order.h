@@ -7,17 +7,14 @@
 
 #include "base/cbor.h"
 #include "engine/order_rule.h"
+#include "serve/devkit/world_caller.h"
 #include "serve/devkit/world_error.h"
 #include "serve/devkit/world_event.h"
 
 namespace everstep {
 
-// Who asks, and what every order needs to know.
-struct WorldCaller {
-  std::string tenant_id;
-  std::uint32_t spec = 0;  // the newest version of runs that the application understands
-  Timestamp now{};
-};
+// The version of the rules that a run was made by; zero: it is no run of an application.
+std::uint64_t SpecOf(const RunState& run);
 
 // The opaque part of an event is at most this long.
 inline constexpr std::size_t kWorldPayloadBytesMax = 8 << 20;
@@ -27,26 +24,39 @@ inline constexpr std::size_t kWorldPayloadBytesMax = 8 << 20;
 class WorldOrder final : public OrderRule {
  public:
   // Reads the arguments of events.create: runId, type, correlationId, specVersion, occurredAt,
-  // requestId, data. An error says what is wrong with them.
+  // requestId, resumeId, data. An error says what is wrong with them.
   static std::optional<WorldError> Read(const CborItem& args, const WorldCaller& caller,
                                         std::string new_run_id, WorldOrder& order);
+
+  // What a look at the run's attributes says about an attr_set, and the last change that was seen.
+  void LookedAtAttributes(std::optional<WorldError> wrong, EventSeq seen) {
+    attributes_wrong_ = std::move(wrong);
+    attributes_seen_ = seen;
+    outdated_ = false;
+  }
 
   // OrderRule
   std::optional<EntityKey> About() const override;
   const EventWrite* Mark() const override;
   Result<std::vector<EventWrite>> Decide(const RunState& run, const EntityState& entity) override;
-  void Decided(const RunState& run, const EntityState& entity,
+  void Decided(const StoredRun& run, const EntityState& entity,
                std::span<const Event> events) override;
+
+  // The decision is durable since then.
+  void Committed(Timestamp at) {
+    for (Event& event : recorded_) event.persisted_at = at;
+  }
 
   const WorldEventSpec& spec() const { return *spec_; }
   const RunId& run_id() const { return run_id_; }
   const std::string& correlation_id() const { return correlation_id_; }
   // ---- of a decision
   const std::optional<WorldError>& refusal() const { return refusal_; }
-  const RunState& run() const { return run_; }
+  // The attributes have changed since they were looked at: look, and submit it again.
+  bool is_outdated() const { return outdated_; }
+  const StoredRun& run() const { return run_; }
   const EntityState& entity() const { return entity_; }
-  std::size_t recorded() const { return recorded_; }
-  EventSeq last() const { return last_; }  // of the recorded events
+  const std::vector<Event>& recorded() const { return recorded_; }
   bool made_step() const { return made_step_; }
   bool met_conflict() const { return met_conflict_; }
 
@@ -65,6 +75,7 @@ class WorldOrder final : public OrderRule {
   Writes DecideStepStart(const RunState& run, const EntityState& step);
   Writes DecideHook(const RunState& run, const EntityState& hook);
   Writes DecideWait(const RunState& run, const EntityState& wait);
+  Writes DecideAttributes(const RunState& run, const EntityState& set);
   // The event itself, behind the start of the run where it has not begun.
   Writes InBegunRun(const RunState& run, std::vector<EventWrite> writes) const;
 
@@ -73,17 +84,20 @@ class WorldOrder final : public OrderRule {
   RunId run_id_;
   std::string correlation_id_;
   std::string request_id_;
+  std::string resume_id_;  // of hook_received: all with the same in a run are one
   Timestamp occurred_at_{};
   std::uint64_t spec_version_ = 0;
-  bool by_workflow_ = false;          // of attr_set
+  bool by_workflow_ = false;  // of attr_set, as the next two
+  std::optional<WorldError> attributes_wrong_;
+  EventSeq attributes_seen_;
   std::vector<EventWrite> creation_;  // what has to be there before, if it can be made
   std::vector<EventWrite> event_;     // one
 
   std::optional<WorldError> refusal_;
-  RunState run_;
+  bool outdated_ = false;
+  StoredRun run_;
   EntityState entity_;
-  std::size_t recorded_ = 0;
-  EventSeq last_;
+  std::vector<Event> recorded_;
   bool made_step_ = false;
   bool met_conflict_ = false;
 };

@@ -58,11 +58,11 @@ void WriteTime(std::string_view key, Timestamp time, CborWriter& cbor) {
   if (time != Timestamp{}) cbor.Member(key, time);
 }
 
-// Those who wrote it said so with the event.
-void WriteSpec(const Event& event, CborWriter& cbor) {
-  WriteMember(event.attributes.empty() ? "{}" : event.attributes, "specVersion", "specVersion",
-              cbor);
+// What those who wrote it said beside its data.
+void WriteAttribute(const Event& event, std::string_view name, CborWriter& cbor) {
+  WriteMember(event.attributes.empty() ? "{}" : event.attributes, name, name, cbor);
 }
+void WriteSpec(const Event& event, CborWriter& cbor) { WriteAttribute(event, "specVersion", cbor); }
 
 // The event's data without its opaque member; left out when there is nothing else.
 void WriteData(std::string_view data, std::string_view without, CborWriter& cbor) {
@@ -107,10 +107,20 @@ std::variant<StoredRun, WorldError> WorldReader::FindRun(std::string_view run_id
   return std::move(**run);
 }
 
+Result<std::vector<Event>> WorldReader::ReadEvents(const StoredRun& run, const EventQuery& query) {
+  const bool known = !known_.empty() && !query.entity && query.after < query.until &&
+                     Next(query.after) >= known_.front().seq && query.until <= known_.back().seq;
+  if (!known) return reader_.ReadEvents(run, query);
+  const std::uint64_t first = Next(query.after).value() - known_.front().seq.value();
+  const std::uint64_t count = query.until.value() - query.after.value();
+  const auto part = known_.subspan(first, std::min<std::uint64_t>(count, query.limit));
+  return std::vector<Event>(part.begin(), part.end());
+}
+
 Result<std::string> WorldReader::LastPayload(const StoredRun& run, EventType type, EventSeq until) {
   const EventSeq seq = run.state.last_of_type[static_cast<std::size_t>(type)];
   if (seq == EventSeq() || seq > until) return std::string();
-  auto events = reader_.ReadEvents(run, At(seq));
+  auto events = ReadEvents(run, At(seq));
   if (!events) return std::move(events).error();
   if (events->empty()) return std::string();
   return std::move(events->front().payload);
@@ -126,9 +136,9 @@ Result<RunAttributes> WorldReader::AttributesOf(const StoredRun& run) {
   return ReadAttributes(reader_, run, created->empty() ? "{}" : *created);
 }
 
-WorldOutcome WorldReader::WriteRun(const StoredRun& run, const RunState& state, Detail resolve,
-                                   CborWriter& cbor) {
-  auto events = reader_.ReadEvents(run, At(EventSeq(1)));
+WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWriter& cbor) {
+  const RunState& state = run.state;
+  auto events = ReadEvents(run, At(EventSeq(1)));
   if (!events) return Failed(events.error());
   static const Event kNone;
   const Event& first = events->empty() ? kNone : events->front();
@@ -174,7 +184,7 @@ WorldOutcome WorldReader::WriteStep(const StoredRun& run, const std::string& ste
   const bool plain = step.starts <= 1 && step.status != EntityStatus::kFailed;
   std::vector<Event> events;
   const auto read = [&](const EventQuery& query) -> Status {
-    auto found = reader_.ReadEvents(run, query);
+    auto found = ReadEvents(run, query);
     if (!found) return std::move(found).error();
     std::ranges::move(*found, std::back_inserter(events));
     return Ok();
@@ -229,7 +239,7 @@ WorldOutcome WorldReader::WriteStep(const StoredRun& run, const std::string& ste
 
 WorldOutcome WorldReader::WriteHook(const StoredRun& run, const std::string& hook_id,
                                     const EntityState& hook, Detail resolve, CborWriter& cbor) {
-  const auto events = reader_.ReadEvents(
+  const auto events = ReadEvents(
       run, {.after = EventSeq(hook.first_seq.value() - 1), .until = hook.first_seq, .limit = 1});
   if (!events) return Failed(events.error());
   if (events->empty()) return WorldError::NoHook(hook_id);
@@ -258,7 +268,7 @@ WorldOutcome WorldReader::WriteWait(const StoredRun& run, const std::string& wai
   EventQuery query{.until = wait.last_seq,
                    .entity = EntityKey{EntityKind::kWait, wait_id},
                    .limit = kEventsOfEntityMax};
-  const auto events = reader_.ReadEvents(run, query);
+  const auto events = ReadEvents(run, query);
   if (!events) return Failed(events.error());
   if (events->empty()) return WorldError::NotFound("Wait \"" + wait_id + "\" not found");
   const bool done = wait.status == EntityStatus::kElapsed;
@@ -277,16 +287,10 @@ WorldOutcome WorldReader::WriteWait(const StoredRun& run, const std::string& wai
 
 bool WorldReader::WriteEvent(const StoredRun& run, const Event& event, Detail resolve,
                              CborWriter& cbor) {
-  std::vector<std::string> shown;
-  RenderEvent(Dialect::kDevkit, {run.run_id, run.state.scope, run.state.key_version}, event, shown);
-  if (shown.empty() && spec_ < kSpecWithNoop) return false;
-  if (shown.empty()) shown.emplace_back(R"({"eventType":"noop"})");
-  const std::string& json = shown.front();
-  const auto member = [&json](std::string_view name) {
-    const auto raw = RawMember(json, name);
-    return raw && raw->size() >= 2 ? raw->substr(1, raw->size() - 2) : std::string_view();
-  };
-  const std::string_view name = member("eventType");
+  const auto shown =
+      RenderPayload(Dialect::kDevkit, {run.run_id, run.state.scope, run.state.key_version}, event);
+  if (!shown && spec_ < kSpecWithNoop) return false;
+  const std::string_view name = shown ? shown->name : "noop";
   cbor.BeginMap();
   cbor.Member("runId", run.run_id.value());
   cbor.Member("eventId", EventIdOf(event.seq));
@@ -295,13 +299,14 @@ bool WorldReader::WriteEvent(const StoredRun& run, const Event& event, Detail re
       name != "noop" && !(name == "attr_set" && event.entity_id == kUnnamedAttributes);
   if (named && !event.entity_id.empty()) cbor.Member("correlationId", event.entity_id);
   WriteSpec(event, cbor);
+  WriteAttribute(event, "resumeId", cbor);
   cbor.Member("createdAt", event.persisted_at);
   if (event.emitted_at != event.persisted_at) cbor.Member("occurredAt", event.emitted_at);
-  const std::string_view data = RawMember(json, "eventData").value_or("{}");
+  const std::string_view data = shown ? std::string_view(shown->payload) : std::string_view();
   const std::string_view opaque = PayloadMemberOf(name);
   const auto hidden =
       resolve == Detail::kOutline && !opaque.empty() ? RawMember(data, opaque) : std::nullopt;
-  if (data != "{}") WriteData(data, hidden ? opaque : std::string_view(), cbor);
+  if (!data.empty() && data != "{}") WriteData(data, hidden ? opaque : std::string_view(), cbor);
   cbor.End();
   return true;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,6 +11,7 @@
 
 #include "base/cbor.h"
 #include "serve/devkit/run_attributes.h"
+#include "serve/devkit/world_caller.h"
 #include "serve/devkit/world_error.h"
 #include "store/state_store.h"
 
@@ -25,9 +27,12 @@ using WorldOutcome = std::optional<WorldError>;
 // CBOR. On an error what was written before it has to be thrown away.
 class WorldReader {
  public:
-  // `spec`: the version of the protocol that the reader speaks.
-  WorldReader(StateReader& reader, std::string tenant_id, std::uint32_t spec)
-      : reader_(reader), tenant_id_(std::move(tenant_id)), spec_(spec) {}
+  // `spec` of the caller: the version of the protocol that the reader speaks.
+  WorldReader(StateReader& reader, const WorldCaller& caller)
+      : reader_(reader), tenant_id_(caller.tenant_id), spec_(caller.spec), now_(caller.now) {}
+
+  // Events of a run, one behind the other, that need not be read: they are at hand.
+  void Know(std::span<const Event> events) { known_ = events; }
 
   // The tenant's run, or the error to answer with.
   std::variant<StoredRun, WorldError> FindRun(std::string_view run_id);
@@ -35,8 +40,7 @@ class WorldReader {
   Result<RunAttributes> AttributesOf(const StoredRun& run);
 
   // ---- entities, in a state they have or had
-  WorldOutcome WriteRun(const StoredRun& run, const RunState& state, Detail resolve,
-                        CborWriter& cbor);
+  WorldOutcome WriteRun(const StoredRun& run, Detail resolve, CborWriter& cbor);
   WorldOutcome WriteStep(const StoredRun& run, const std::string& step_id, const EntityState& step,
                          Detail resolve, CborWriter& cbor);
   WorldOutcome WriteHook(const StoredRun& run, const std::string& hook_id, const EntityState& hook,
@@ -70,13 +74,20 @@ class WorldReader {
  private:
   // The run that is named, or, where the runtime names none (4.x), the one that has the entity.
   std::variant<StoredRun, WorldError> FindRunOf(const CborItem& args, std::string_view entity_id);
+  // Whether the token still leads to the hook.
+  bool IsHeld(const HookHolder& holder) const {
+    return holder.kept_until == Timestamp{} || holder.kept_until > now_;
+  }
   // The data of the run's run_created; empty: it has none.
   Result<std::string> CreationOf(const StoredRun& run);
   Result<std::string> LastPayload(const StoredRun& run, EventType type, EventSeq until);
+  Result<std::vector<Event>> ReadEvents(const StoredRun& run, const EventQuery& query);
 
   StateReader& reader_;
   const std::string tenant_id_;
   const std::uint32_t spec_;
+  const Timestamp now_;
+  std::span<const Event> known_;
 };
 
 Detail DetailOf(const CborItem& args);

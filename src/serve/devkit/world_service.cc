@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "serve/devkit/devalue.h"
+
 namespace everstep {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr std::size_t kChunkBytesPerRead = 4 << 20;
 constexpr std::chrono::milliseconds kWaitMost{60'000};
 constexpr std::uint32_t kConcurrencyMost = 10'000;
 constexpr std::size_t kPreloadMax = 1000;  // events; a longer log is read in pages
+constexpr std::string_view kFlowTopic = "__wkf_workflow_";
+constexpr std::string_view kFlowTopicEnd = "_wkf_workflow_";  // behind a name space
 
 std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
 
@@ -102,72 +106,93 @@ void WorldService::WriteAnswer(const One& one, std::string& body) {
 
 void WorldService::CreateAll(const ApiCall& call, const WorldCaller& caller,
                              std::vector<One>& calls) {
-  std::vector<AppendOrder> orders;
   std::vector<One*> asked;
   for (One& one : calls) {
     if (one.error || MethodOf(*one.args) != "events.create") continue;
     one.order = std::make_unique<WorldOrder>();
     one.error = WorldOrder::Read(*one.args, caller, NewRunId(), *one.order);
-    if (!one.error && one.order->spec().type == WorldEventType::kAttrSet) {
-      one.error = CheckAttributes(*one.args, caller);
-    }
-    if (one.error) continue;
-    orders.push_back({one.order->run_id(), {}, one.order.get()});
-    asked.push_back(&one);
+    if (!one.error) asked.push_back(&one);
   }
-  if (orders.empty()) return;
+  // Each time one at least of those that change the same attributes is decided.
+  while (!asked.empty()) {
+    std::erase_if(asked, [&](One* one) {
+      if (one->order->spec().type == WorldEventType::kAttrSet) {
+        one->error = LookAtAttributes(caller, *one);
+      }
+      return one->error.has_value();
+    });
+    Create(call, caller, asked);
+    std::erase_if(asked, [](const One* one) { return !one->order->is_outdated(); });
+  }
+}
+
+void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
+                          std::span<One* const> asked) {
+  std::vector<AppendOrder> orders;
+  for (One* one : asked) orders.push_back({one->order->run_id(), {}, one->order.get()});
   const RunScope defaults{call.tenant(), "default", "default", {}, {}};
   AppendAuthority& authority = parts_.log.authority();
   const auto placed = authority.Await(authority.Submit(orders, defaults));
+  const auto reader = parts_.log.store().Read();
   for (std::size_t i = 0; i < asked.size(); ++i) {
     One& one = *asked[i];
     if (!placed[i]) {
+      if (one.order->is_outdated()) continue;
       // What was refused by a rule has its name there; a failed write has not.
       const bool ruled =
           one.order->refusal() && placed[i].error().code == ErrorCode::kInvalidTransition;
       one.error = ruled ? *one.order->refusal() : WorldErrorOf(placed[i].error());
       continue;
     }
+    if (placed[i]->payload_mismatch && !one.args->Text("resumeId").empty()) {
+      one.error = WorldError{"WorkflowWorldError", 422,
+                             "this resumeId was used before with another payload"};
+      continue;
+    }
+    one.order->Committed(placed[i]->persisted_at);
     CborWriter cbor(one.answer);
-    one.error = Created(*one.args, *one.order, *placed[i], caller.spec, cbor);
+    one.error = Created(*one.args, *one.order, *placed[i], caller, *reader, cbor);
   }
 }
 
-WorldOutcome WorldService::CheckAttributes(const CborItem& args, const WorldCaller& caller) {
+WorldOutcome WorldService::LookAtAttributes(const WorldCaller& caller, One& one) {
   const auto reader = parts_.log.store().Read();
-  WorldReader world(*reader, caller.tenant_id, caller.spec);
-  const auto found = world.FindRun(args.Text("runId"));
+  WorldReader world(*reader, caller);
+  const auto found = world.FindRun(one.order->run_id().value());
   if (const auto* error = std::get_if<WorldError>(&found)) return *error;
   const auto& run = std::get<StoredRun>(found);
   const auto before = world.AttributesOf(run);
   if (!before) return WorldErrorOf(before.error());
-  return CheckAttributeCount(*before, *args.Find("data"));
+  constexpr auto kType = static_cast<std::size_t>(EventType::kContextUpdated);
+  one.order->LookedAtAttributes(CheckAttributeCount(*before, *one.args->Find("data")),
+                                run.state.last_of_type[kType]);
+  return std::nullopt;
 }
 
 // What the caller sent is not sent back: it puts the answer together with it.
 WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order,
-                                   const Placed& placed, std::uint32_t spec, CborWriter& cbor) {
-  const auto reader = parts_.log.store().Read();
-  auto stored = reader->FindRun(order.run_id());
-  if (!stored) return WorldErrorOf(stored.error());
-  if (!*stored) return WorldError::NoRun(order.run_id().value());
-  const StoredRun& run = **stored;
-  WorldReader world(*reader, run.state.scope.tenant_id, spec);
-  RunState state = order.run();
-  // Times of the commit, which the decision did not know yet.
-  state.created_at = run.state.created_at;
-  state.updated_at = placed.persisted_at;
+                                   const Placed& placed, const WorldCaller& caller,
+                                   StateReader& reader, CborWriter& cbor) {
+  StoredRun run = order.run();
+  if (run.state.scope.tenant_id != caller.tenant_id) {
+    return WorldError::NoRun(order.run_id().value());
+  }
+  // Number and times of the commit, which the decision did not know yet.
+  if (run.run_no == RunNo()) {
+    const auto stored = reader.FindRun(order.run_id());
+    if (!stored) return WorldErrorOf(stored.error());
+    if (!*stored) return WorldError::NoRun(order.run_id().value());
+    run.run_no = (*stored)->run_no;
+    run.state.created_at = (*stored)->state.created_at;
+  }
+  run.state.updated_at = placed.persisted_at;
+  const bool recorded = !order.recorded().empty();
+  const EventSeq seq = recorded ? order.recorded().back().seq : placed.seq;
+  WorldReader world(reader, caller);
+  world.Know(order.recorded());
   const auto resolve = args.Flag("lean") ? Detail::kOutline : Detail::kFull;
-  const bool recorded = order.recorded() > 0;
-  const EventSeq seq = recorded ? order.last() : placed.seq;
   cbor.BeginMap();
-  // A run that is cancelled once more shows what ended it.
-  const bool ended_before = !recorded && order.spec().type == WorldEventType::kRunCancelled;
-  if (ended_before) {
-    const EventSeq end = run.state.last_of_type[static_cast<std::size_t>(EventType::kRunCancelled)];
-    cbor.Member("eventId", EventIdOf(end));
-    cbor.Member("createdAt", state.completed_at);
-  } else if (recorded || !placed.event_id.empty()) {
+  if (recorded || !placed.event_id.empty()) {
     cbor.Member("eventId", EventIdOf(seq));
     cbor.Member("createdAt", placed.persisted_at);
   }
@@ -175,7 +200,7 @@ WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order
   switch (order.spec().entity) {
     case EntityKind::kRun:
       cbor.Key("run");
-      wrong = world.WriteRun(run, state, resolve, cbor);
+      wrong = world.WriteRun(run, resolve, cbor);
       break;
     case EntityKind::kStep:
       if (order.made_step()) cbor.Member("stepCreated", true);
@@ -186,7 +211,7 @@ WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order
       if (order.spec().type != WorldEventType::kHookCreated) break;
       if (order.met_conflict()) {
         const auto events =
-            reader->ReadEvents(run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
+            reader.ReadEvents(run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
         if (!events) return WorldErrorOf(events.error());
         cbor.Key("event");
         (void)world.WriteEvent(run, events->front(), Detail::kFull, cbor);
@@ -213,6 +238,59 @@ WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order
   }
   cbor.End();
   return wrong;
+}
+
+std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& delivery) {
+  auto reader = parts_.log.store().Read();
+  const auto holder = reader->FindHook(delivery.tenant_id, delivery.token);
+  if (!holder || !*holder) return std::nullopt;
+  const auto found = reader->FindRun((*holder)->run_id);
+  reader.reset();
+  if (!found || !*found || SpecOf((*found)->state) == 0) return std::nullopt;
+  const StoredRun& run = **found;
+  const auto value = delivery.payload.empty() ? Value() : ValueFromJson(delivery.payload);
+  if (!value) return value.error();
+  const auto payload = DevaluePayload(*value);
+  if (!payload) return payload.error();
+  std::string bytes;
+  CborWriter cbor(bytes);
+  cbor.BeginMap();
+  cbor.Member("runId", run.run_id.value());
+  cbor.Member("type", "hook_received");
+  cbor.Member("correlationId", (*holder)->hook_id);
+  cbor.Member("requestId", delivery.delivery_id);
+  cbor.Member("specVersion", SpecOf(run.state));
+  cbor.Key("data");
+  cbor.BeginMap();
+  cbor.Member("token", delivery.token);
+  cbor.Key("payload");
+  cbor.Bytes(*payload);
+  cbor.End();
+  cbor.End();
+  WorldOrder order;
+  const WorldCaller caller{delivery.tenant_id, UINT32_MAX, parts_.clock.Now()};
+  if (auto bad = WorldOrder::Read(*ParseCbor(bytes), caller, {}, order)) {
+    return Error{ErrorCode::kInvalidArgument, std::move(bad->message), {}};
+  }
+  const AppendOrder append{run.run_id, {}, &order};
+  AppendAuthority& authority = parts_.log.authority();
+  const auto placed = authority.Await(authority.Submit(std::span(&append, 1), {}));
+  if (!placed[0] && order.refusal()) {
+    return Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
+  }
+  if (!placed[0]) return placed[0].error();
+  // Of a repetition too: whether there was a message then is not known, and one too many is no
+  // harm.
+  NewMessage wake;
+  wake.tenant_id = delivery.tenant_id;
+  wake.topic =
+      parts_.queue.FindPrefix(delivery.tenant_id, kFlowTopicEnd).value_or(std::string(kFlowTopic)) +
+      run.state.scope.plan_id;
+  wake.group = run.run_id.value();
+  wake.body = "{\"runId\":" + JsonQuote(run.run_id.value()) + "}";
+  const auto sent = parts_.queue.Send({std::move(wake)});
+  if (!sent) return sent.error();
+  return run.run_id.value();
 }
 
 // ---- messages
@@ -394,7 +472,7 @@ WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, s
                       "this server does not know the call \"" + std::string(method) + "\""};
   }
   const auto reader = parts_.log.store().Read();
-  WorldReader world(*reader, call.tenant(), spec);
+  WorldReader world(*reader, {call.tenant(), spec, parts_.clock.Now()});
   return (world.*read->answer)(args, cbor);
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/ulid.h"
 #include "engine/embedded_log.h"
+#include "everstep/engine.h"
 #include "queue/message_queue.h"
 #include "queue/run_streams.h"
 #include "serve/api_call.h"
@@ -34,6 +35,9 @@ class WorldService {
 
   // May wait for the store. Answers the call, now or, for one that waits for a stream, later.
   void Handle(const CallPtr& call);
+  // Does what the runtime's resumeHook does: the delivery is recorded, and a message wakes the run.
+  // The run's id; nothing: the token's hook is of no application.
+  std::optional<Result<std::string>> Resume(const HookDelivery& delivery);
 
  private:
   struct One {
@@ -44,9 +48,11 @@ class WorldService {
   };
 
   void CreateAll(const ApiCall& call, const WorldCaller& caller, std::vector<One>& calls);
+  // Answers them, but for those that are outdated.
+  void Create(const ApiCall& call, const WorldCaller& caller, std::span<One* const> asked);
   WorldOutcome Created(const CborItem& args, const WorldOrder& order, const Placed& placed,
-                       std::uint32_t spec, CborWriter& cbor);
-  WorldOutcome CheckAttributes(const CborItem& args, const WorldCaller& caller);
+                       const WorldCaller& caller, StateReader& reader, CborWriter& cbor);
+  WorldOutcome LookAtAttributes(const WorldCaller& caller, One& one);
   void SendAll(const ApiCall& call, std::vector<One>& calls);
   void Answer(const ApiCall& call, std::uint32_t spec, One& one);
   static void WriteAnswer(const One& one, std::string& body);

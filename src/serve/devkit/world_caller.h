@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/timestamp.h"
+
+namespace everstep {
+
+// Who asks, and what every answer needs to know.
+struct WorldCaller {
+  std::string tenant_id;
+  std::uint32_t spec = 0;  // the newest version of runs that the application understands
+  Timestamp now{};
+};
+
+}  // namespace everstep
