@@ -2,11 +2,12 @@
 
 PRESET ?= dev
 FUZZ_SECONDS ?= 60
+CHAOS_SECONDS ?= 240
 JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench bench-peers bench-devkit fuzz format check clean
+.PHONY: help run build test bench bench-peers bench-devkit fuzz chaos format check clean
 
 help:
 	@echo 'make run      build everstep and run a plan worth watching; interrupted, it goes on when run again'
@@ -16,6 +17,7 @@ help:
 	@echo 'make bench-devkit Workflow DevKit on Everstep beside its other worlds; needs npm'
 	@echo 'make bench-peers  the same work on Restate and DBOS beside ours; needs npm'
 	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS (default: 60)'
+	@echo 'make chaos    kill an application and its server at random for CHAOS_SECONDS (default: 240)'
 	@echo 'make check    formatting, clang-tidy, layers, bans'
 	@echo 'make format   format all sources'
 	@echo 'make clean    remove build/'
@@ -50,6 +52,11 @@ bench-peers:
 
 fuzz:
 	@tools/fuzz $(FUZZ_SECONDS)
+
+chaos:
+	@tools/setup build test
+	@tools/build release everstep
+	@EVERSTEP_CHAOS_SECONDS=$(CHAOS_SECONDS) tests/e2e/devkit_chaos.sh build/release/everstep
 
 format:
 	@tools/setup check

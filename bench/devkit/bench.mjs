@@ -87,17 +87,18 @@ async function run(world) {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   children.push(worker);
-  let before = 0;
-  let during = 0;
+  const cpuAt = []; // of the server: before the runs alone, after them, after those at 50
   const answer = await new Promise((resolve, reject) => {
     worker.on('message', (message) => {
-      if (message === 'warm') before = pid ? cpuMs(pid) : 0;
-      else if (message === 'runs') during = pid ? cpuMs(pid) - before : 0;
+      if (message === 'part') cpuAt.push(pid ? cpuMs(pid) : 0);
       else resolve(message);
     });
     worker.on('exit', (code) => reject(new Error(`${world}: the worker ended with ${code}`)));
   });
-  if (pid) answer.serverCpuMsPerRun = during / (answer.runs1.count + answer.runs50.count);
+  if (pid) {
+    answer.runs1.serverCpuMs = (cpuAt[1] - cpuAt[0]) / answer.runs1.count;
+    answer.runs50.serverCpuMs = (cpuAt[2] - cpuAt[1]) / answer.runs50.count;
+  }
   return answer;
 }
 
@@ -105,13 +106,13 @@ const results = {};
 for (const world of Object.keys(WORLDS)) {
   if (only && world !== only) continue;
   results[world] = await run(world);
-  const { runs1, runs50, events1, events50, serverCpuMsPerRun } = results[world];
+  const { runs1, runs50, events1, events50 } = results[world];
   const row = [
     world.padEnd(9),
     `10-step runs/s: ${runs1.perSecond.toFixed(1)} alone (p50 ${runs1.p50Ms.toFixed(0)} ms), ${runs50.perSecond.toFixed(1)} at 50 (p50 ${runs50.p50Ms.toFixed(0)} ms)`,
     `events/s: ${events1.perSecond.toFixed(0)} alone, ${events50.perSecond.toFixed(0)} at 50`,
     `application CPU/run ${runs50.cpuMs.toFixed(1)} ms`,
-    serverCpuMsPerRun !== undefined ? `server CPU/run ${serverCpuMsPerRun.toFixed(2)} ms` : '',
+    runs1.serverCpuMs ? `server CPU/run ${runs1.serverCpuMs.toFixed(2)} ms alone, ${runs50.serverCpuMs.toFixed(2)} ms at 50` : '',
   ];
   console.log(row.filter(Boolean).join('  '));
 }
@@ -126,6 +127,9 @@ if (ours && results.memory) {
   against('runs at 50, of the ceiling', ours.runs50.perSecond / results.memory.runs50.perSecond, 0.8);
   against('runs alone, of the ceiling', ours.runs1.perSecond / results.memory.runs1.perSecond, 0.6);
 }
-if (ours) console.log(`server CPU per run: ${ours.serverCpuMsPerRun.toFixed(2)} ms (target under 2)${ours.serverCpuMsPerRun < 2 ? '' : ' MISSED'}`);
+if (ours) {
+  const { serverCpuMs } = ours.runs50;
+  console.log(`server CPU per run at 50: ${serverCpuMs.toFixed(2)} ms (target under 2)${serverCpuMs < 2 ? '' : ' MISSED'}`);
+}
 if (options.includes('--json')) writeFileSync(option('json'), JSON.stringify(results));
 process.exit(0);

@@ -42,6 +42,7 @@ const server = createServer(async (incoming, outgoing) => {
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 process.env.PORT = String(server.address().port);
+world.attach?.(flow.POST);
 await world.start?.();
 
 async function measure(concurrency, one) {
@@ -108,12 +109,12 @@ async function eventChain() {
 
 // The first rounds compile what is hot.
 for (let i = 0; i < 10; ++i) await tenStepRun();
-process.send?.('warm');
+process.send?.('part');
 const answer = {};
 for (const concurrency of [1, 50]) {
   answer[`runs${concurrency}`] = await measure(concurrency, tenStepRun);
+  process.send?.('part');
 }
-process.send?.('runs');
 for (const concurrency of [1, 50]) {
   const chains = await measure(concurrency, eventChain);
   answer[`events${concurrency}`] = {

@@ -30,6 +30,13 @@ test('a world is made without a server, and by require', async () => {
   await world.close();
 });
 
+test('the package speaks as the installed DevKit does', async () => {
+  const world = require('@everstep/world').createWorld();
+  assert.equal(world.specVersion, Number(process.env.EXPECTED_SPEC));
+  assert.equal(typeof (world.streams ?? world).write, world.specVersion > 3 ? 'function' : 'undefined');
+  assert.equal(typeof world.writeToStream, world.specVersion > 3 ? 'undefined' : 'function');
+});
+
 test('a delivery that is not signed is refused', async () => {
   const { createWorld } = await import('@everstep/world');
   let called = false;

@@ -1,52 +1,17 @@
 // A run that is paused gets no deliveries; resumed, it goes on and ends. Needs EVERSTEP_URL.
 // Usage: node pause.mjs PROGRAM
 
-import { execFileSync, spawn } from 'node:child_process';
-import { createRequire } from 'node:module';
-import path from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { createWorld } from '@everstep/world';
+import { expect, failed, sleep, startApplication, until } from './application.mjs';
 
 const [program] = process.argv.slice(2);
-const require = createRequire(path.join(process.cwd(), 'x.js'));
-const suite = path.dirname(require.resolve('@workflow/world-testing'));
-const { createWorld } = await import(require.resolve('@everstep/world'));
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-let failed = false;
-const expect = (sentence, holds, more = '') => {
-  console.log(`${holds ? 'ok' : 'not ok'} - ${sentence}`);
-  if (!holds) console.log(`#   ${more}`);
-  failed ||= !holds;
-};
 const everstep = (...args) =>
   execFileSync(program, [...args, '--server', process.env.EVERSTEP_URL], { encoding: 'utf8' });
 
-const app = spawn(process.execPath, [path.join(suite, 'server.mjs')], {
-  env: { ...process.env, WORKFLOW_TARGET_WORLD: '@everstep/world' },
-  stdio: ['ignore', 'pipe', 'inherit', 'ignore'],
-});
-process.on('exit', () => app.kill('SIGKILL'));
-const url = await new Promise((resolve) => {
-  let text = '';
-  app.stdout.on('data', (part) => {
-    text += part;
-    const port = /listening on http:\/\/\S+:(\d+)/.exec(text)?.[1];
-    if (port) resolve(`http://127.0.0.1:${port}`);
-  });
-});
+const start = await startApplication();
 const world = createWorld();
-const until = async (holds) => {
-  for (let i = 0; i < 200; ++i) {
-    if (await holds()) return true;
-    await sleep(50);
-  }
-  return false;
-};
-
-const invoked = await fetch(`${url}/invoke`, {
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ file: 'workflows/inline-execution.ts', workflow: 'sleepWorkflow', args: [] }),
-});
-const { runId } = await invoked.json();
+const runId = await start('inline-execution', 'sleepWorkflow', []);
 const types = async () => (await world.events.list({ runId, pagination: { limit: 1000 } })).data.map((event) => event.eventType);
 const sleeps = await until(async () => (await types()).includes('wait_created'));
 expect('a run sleeps', sleeps, (await types()).join(' '));

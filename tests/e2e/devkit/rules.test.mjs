@@ -103,6 +103,13 @@ test('R3: initial attributes are checked', async () => {
   assert.deepEqual(run.attributes, { $root: 'r', color: 'red' });
 });
 
+test('a run whose payloads were to go at its end is not begun', async () => {
+  const wish = { ...created, attributes: { $retention: '0' }, allowReservedAttributes: true };
+  const runId = newRun();
+  await refused(create(runId, 'run_created', undefined, wish), 'AttributeValidationError');
+  await refused(world.runs.get(runId), 'WorkflowRunNotFoundError');
+});
+
 // ---- run_started
 
 test('R4: run_started begins a pending run and answers with its whole log', async () => {
@@ -178,7 +185,11 @@ test('R11: an end is final; only a cancelled run may be cancelled again', async 
   assert.equal(run.status, 'cancelled');
   assert.equal(event.eventType, 'run_cancelled');
   assert.equal(run.completedAt.getTime(), before.completedAt.getTime());
-  assert.equal(count(await types(cancelled), 'run_cancelled'), 1);
+  assert.equal(event.eventId, (await world.events.list({ runId: cancelled })).data.at(-1).eventId);
+  assert.equal(count(await types(cancelled), 'run_cancelled'), 2);
+  const { won } = await race(50, () => create(cancelled, 'run_cancelled'));
+  assert.equal(new Set(won.map((one) => one.event.eventId)).size, 50);
+  assert.equal(count(await types(cancelled), 'run_cancelled'), 52);
   await refused(create(cancelled, 'run_completed'), 'EntityConflictError');
 });
 
@@ -337,13 +348,23 @@ test('R24: a step may end that has not started', async () => {
   }
 });
 
-test('R25: a step that runs may end after its run has', async () => {
+test('R25: a step may end after its run has; one that has not started may not fail then', async () => {
   const runId = await startRun();
   const [a, b, c] = [await startStep(runId), await startStep(runId), await startStep(runId)];
+  const [d, e, f] = [await createStep(runId), await createStep(runId), await createStep(runId)];
+  const waiting = await startStep(runId);
+  await create(runId, 'step_retrying', waiting, { error: bytes(1), retryAfter: new Date(Date.now() + 60e3) });
   await create(runId, 'run_cancelled');
   assert.equal((await create(runId, 'step_completed', a, { result: bytes(1) })).step.status, 'completed');
   assert.equal((await create(runId, 'step_failed', b, { error: bytes(1) })).step.status, 'failed');
   assert.equal((await create(runId, 'step_retrying', c, { error: bytes(1) })).step.status, 'pending');
+  assert.equal((await create(runId, 'step_completed', d, { result: bytes(1) })).step.status, 'completed');
+  assert.equal((await create(runId, 'step_retrying', e, { error: bytes(1) })).step.status, 'pending');
+  await refused(create(runId, 'step_failed', f, { error: bytes(1) }), 'RunExpiredError');
+  assert.equal((await create(runId, 'step_retrying', c, { error: bytes(2) })).step.status, 'pending');
+  assert.equal((await create(runId, 'step_completed', waiting, { result: bytes(1) })).step.status, 'completed');
+  await refused(create(runId, 'step_completed', waiting, { result: bytes(1) }), 'EntityConflictError');
+  assert.equal((await world.runs.get(runId)).status, 'cancelled');
 });
 
 test('R26: what a step keeps of its end', async () => {
@@ -428,6 +449,38 @@ test('R29: a hook is disposed once, and its token is free', async () => {
   assert.ok((await create(other, 'hook_created', newId('hook'), { token })).hook);
 });
 
+test('a hook with a retention keeps its token after the end of its run, for a while', async () => {
+  assert.equal(world.capabilities.hookRetention.active, true);
+  const make = (runId, token, ms) =>
+    create(runId, 'hook_created', newId('hook'), { token, tokenRetentionUntil: new Date(Date.now() + ms) });
+  const runId = await startRun();
+  const token = newId('token');
+  const { hook } = await make(runId, token, 3000);
+  assert.ok(hook.tokenRetentionUntil instanceof Date);
+  const disposed = newId('token');
+  const other = (await make(runId, disposed, 60e3)).hook;
+  await create(runId, 'hook_disposed', other.hookId);
+  const next = await startRun();
+  assert.ok((await create(next, 'hook_created', newId('hook'), { token: disposed })).hook);
+  await refused(make(next, newId('token'), 31 * 86400e3), 'WorkflowWorldError', { status: 400 });
+  await create(runId, 'run_completed');
+  assert.equal((await world.hooks.getByToken(token)).hookId, hook.hookId);
+  assert.deepEqual((await world.hooks.list({ runId })).data.map((one) => one.hookId), [hook.hookId]);
+  await refused(create(runId, 'hook_received', hook.hookId, { payload: bytes(1) }), 'HookNotFoundError');
+  const { event } = await create(next, 'hook_created', newId('hook'), { token });
+  assert.equal(event.eventType, 'hook_conflict');
+  assert.equal(event.eventData.conflictingRunId, runId);
+  // It is held until then, and not for ever.
+  const isHeld = () => world.hooks.getByToken(token).then(() => true, (error) => error.name !== 'HookNotFoundError');
+  while (await isHeld()) {
+    assert.ok(Date.now() < hook.tokenRetentionUntil.getTime() + 10e3, 'the token is free again');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.ok(Date.now() >= hook.tokenRetentionUntil.getTime());
+  assert.deepEqual((await world.hooks.list({ runId })).data, []);
+  assert.equal((await create(next, 'hook_created', newId('hook'), { token })).hook.runId, next);
+});
+
 // ---- waits
 
 test('R30: a wait is created once, not in a run that has ended', async () => {
@@ -478,6 +531,24 @@ test('attr_set changes attributes, within the rules', { skip: spec < 4 }, async 
   assert.equal(attributes.b, 'new');
   await create(runId, 'run_completed');
   await refused(set(runId, newId('attr'), [{ key: 'e', value: '5' }]), 'EntityConflictError');
+});
+
+test('of many who set attributes at once none gets past the limit', { skip: spec < 4 }, async () => {
+  const runId = await startRun({ attributes: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`k${i}`, 'v'])) });
+  const worlds = Array.from({ length: 4 }, () => createWorld());
+  const set = (i) =>
+    worlds[i % 4].events.create(runId, {
+      eventType: 'attr_set',
+      correlationId: newId('attr'),
+      eventData: { changes: [{ key: `more${i}`, value: 'v' }], writer: { type: 'workflow' } },
+      specVersion: spec,
+    });
+  const { won, lost } = await race(40, set);
+  assert.equal(won.length, 4);
+  assert.equal(count(lost, 'AttributeValidationError'), 36);
+  assert.equal(Object.keys((await world.runs.get(runId)).attributes).length, 64);
+  assert.equal(count(await types(runId), 'attr_set'), 4);
+  await Promise.all(worlds.map((one) => one.close()));
 });
 
 // ---- lists
@@ -630,6 +701,25 @@ test('a request that comes again is answered alike and acts once', async () => {
   connection.close();
 });
 
+test('all that resume a run with the same resumeId are one', async () => {
+  assert.equal(world.capabilities.hookResumeDedup, true);
+  const runId = await startRun();
+  const hookId = newId('hook');
+  await create(runId, 'hook_created', hookId, { token: newId('token') });
+  const resumeId = ulid();
+  const resume = (payload) => create(runId, 'hook_received', hookId, { payload }, { resumeId });
+  const { won } = await race(50, () => resume(bytes(1)));
+  assert.equal(won.length, 50);
+  assert.equal(new Set(won.map(({ event }) => event.eventId)).size, 1);
+  await refused(resume(bytes(2)), 'WorkflowWorldError', { status: 422 });
+  await create(runId, 'hook_disposed', hookId);
+  assert.equal((await resume(bytes(1))).event.eventId, won[0].event.eventId);
+  const { data } = await world.events.list({ runId });
+  const received = data.filter((event) => event.eventType === 'hook_received');
+  assert.deepEqual(received.map((event) => event.resumeId), [resumeId]);
+  assert.equal(won[0].event.resumeId, resumeId);
+});
+
 // ---- streams
 
 async function readAll(stream) {
@@ -638,29 +728,40 @@ async function readAll(stream) {
   return parts;
 }
 
-test('streams keep their order, their indexes and their end', { skip: spec < 4 }, async () => {
+// Up to version 3 streams are members of the world itself, and their name comes first.
+const streams = world.streams ?? {
+  write: async (runId, name, chunk) => world.writeToStream(name, runId, chunk),
+  writeMulti: async (runId, name, chunks) => world.writeToStreamMulti(name, runId, chunks),
+  close: async (runId, name) => world.closeStream(name, runId),
+  get: async (_runId, name, startIndex) => world.readFromStream(name, startIndex),
+  list: async (runId) => world.listStreamsByRunId(runId),
+  getChunks: async (runId, name, page) => world.getStreamChunks(name, runId, page),
+  getInfo: async (runId, name) => world.getStreamInfo(name, runId),
+};
+
+test('streams keep their order, their indexes and their end', async () => {
   const runId = newRun();
-  const name = `strm_${ulid()}_user`;
-  const early = readAll(await world.streams.get(runId, name));
-  assert.deepEqual(await world.streams.getInfo(runId, name), { tailIndex: -1, done: false });
-  await world.streams.write(runId, name, 'a');
-  await world.streams.writeMulti(runId, name, ['b', bytes(99)]);
-  await world.streams.write(runId, name, '');
-  await world.streams.write(Promise.resolve(runId), name, 'd');
-  const late = readAll(await world.streams.get(runId, name, 1));
-  const last = readAll(await world.streams.get(runId, name, -2));
-  assert.deepEqual(await world.streams.getInfo(runId, name), { tailIndex: 4, done: false });
-  await world.streams.close(runId, name);
-  await world.streams.write(runId, name, 'too late');
+  const name = `strm_${runId.slice(5)}_user`;
+  const early = readAll(await streams.get(runId, name));
+  assert.deepEqual(await streams.getInfo(runId, name), { tailIndex: -1, done: false });
+  await streams.write(runId, name, 'a');
+  await streams.writeMulti(runId, name, ['b', bytes(99)]);
+  await streams.write(runId, name, '');
+  await streams.write(Promise.resolve(runId), name, 'd');
+  const late = readAll(await streams.get(runId, name, 1));
+  const last = readAll(await streams.get(runId, name, -2));
+  assert.deepEqual(await streams.getInfo(runId, name), { tailIndex: 4, done: false });
+  await streams.close(runId, name);
+  await streams.write(runId, name, 'too late');
   assert.deepEqual(await early, ['a', 'b', 'c', 'd']);
   assert.deepEqual(await late, ['b', 'c', 'd']);
   assert.deepEqual(await last, ['d']);
-  assert.deepEqual(await readAll(await world.streams.get(runId, name, 3)), ['d']);
-  assert.deepEqual(await world.streams.list(runId), [name]);
-  const page = await world.streams.getChunks(runId, name, { limit: 2 });
+  assert.deepEqual(await readAll(await streams.get(runId, name, 3)), ['d']);
+  assert.deepEqual(await streams.list(runId), [name]);
+  const page = await streams.getChunks(runId, name, { limit: 2 });
   assert.deepEqual(page.data.map((chunk) => chunk.index), [0, 1]);
   assert.equal(page.hasMore, true);
-  const rest = await world.streams.getChunks(runId, name, { limit: 10, cursor: page.cursor });
+  const rest = await streams.getChunks(runId, name, { limit: 10, cursor: page.cursor });
   assert.deepEqual(rest.data.map((chunk) => chunk.index), [2, 3, 4]);
   assert.deepEqual([rest.hasMore, rest.done, rest.cursor], [false, true, null]);
 });

@@ -39,7 +39,12 @@ export interface Config {
 
 function fileOf(name: string): string | undefined {
   const path = process.env[name];
-  return path ? readFileSync(path, 'utf8').trim() : undefined;
+  if (!path) return undefined;
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new Error(`${name} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 // Read when it is needed and not before: worlds are also made while an application is built.

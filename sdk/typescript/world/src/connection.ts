@@ -23,6 +23,10 @@ const REQUESTS_AT_ONCE = 4;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 
+// The server is there and its certificate was refused, which time does not mend.
+const isUntrusted = (error: unknown): error is Error =>
+  /CERT|^UNABLE_TO_|^INVALID_|^HOSTNAME_/.test((error as NodeJS.ErrnoException).code ?? '');
+
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 // Calls to the server. Those that are made at the same time go together in one request, over
@@ -118,6 +122,13 @@ export class Connection {
         if (answer.retryAfter > 0) wait = answer.retryAfter * 1000;
       } catch (error) {
         if (error instanceof EverstepWorldError || signal?.aborted) throw error;
+        if (isUntrusted(error)) {
+          throw transportError(
+            `Everstep at ${this.endpoint.origin} is not trusted: ${error.message}. ` +
+              'EVERSTEP_CA_FILE names the file with the certificate that vouches for it.',
+            error,
+          );
+        }
         failure = transportError(
           `Everstep at ${this.endpoint.origin} cannot be reached: ${(error as Error).message}`,
           error,

@@ -43,6 +43,7 @@ export function createWorld(options: EverstepWorldOptions = {}) {
 
   const world = {
     specVersion: spec,
+    capabilities: { hookResumeDedup: true, hookRetention: { active: true } },
     ...createStorage(connect, spec),
     ...queue,
     start,

@@ -2,7 +2,7 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { Config } from './config.js';
 import type { Connection } from './connection.js';
 import { ulid } from './ids.js';
-import { listeningPorts } from './listening-port.js';
+import { ownPorts, servesWorkflows } from './own-ports.js';
 
 export interface QueueOptions {
   deploymentId?: string;
@@ -65,24 +65,31 @@ function isSigned(secret: string, signature: string, signed: string, now: number
 export function createQueue(connect: () => Connection, configure: () => Config) {
   const id = randomUUID();
   let timer: NodeJS.Timeout | undefined;
+  let looking = false;
   let registered = false;
   let closed = false;
+  let isApplication = false; // the process has said so
+  const answered = new Set<number>(); // ports that have the runtime's routes
 
-  // Only a process that listens takes messages: a command line tool does not.
-  const appUrl = (): string | undefined => {
+  // Only a process that listens takes messages: a command line tool does not. One that has not said
+  // that it is an application is asked, as the stock web UI listens too.
+  const appUrl = async (): Promise<string | undefined> => {
     const config = configure();
     if (config.appUrl) return config.appUrl;
-    const ports = listeningPorts();
-    const wanted = Number(process.env.PORT) || undefined;
-    if (wanted && (ports.includes(wanted) || process.platform !== 'linux')) {
-      return `http://localhost:${wanted}`;
+    for (const port of ownPorts()) {
+      const base = `http://localhost:${port}`;
+      if (!isApplication && !answered.has(port)) {
+        if (!(await servesWorkflows(base))) continue;
+        answered.add(port);
+      }
+      return base;
     }
-    return ports[0] ? `http://localhost:${ports[0]}` : undefined;
+    return undefined;
   };
 
   const say = async (): Promise<boolean> => {
-    const base = appUrl();
-    if (!base) return false;
+    const base = await appUrl();
+    if (!base || closed) return false;
     const config = configure();
     const route = (kind: 'workflow' | 'step', path: string) => ({
       prefix: namespaced(kind),
@@ -98,28 +105,38 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
   };
 
   const sayAgain = (after: number): void => {
-    if (closed) return;
     clearTimeout(timer);
+    timer = undefined;
+    if (closed) return;
     timer = setTimeout(() => {
-      say().then(
-        (said) => {
-          registered = said;
-          sayAgain(said ? SAY_EVERY_MS : FIND_PORT_EVERY_MS);
-        },
-        () => sayAgain(SAY_EVERY_MS),
-      );
+      say().then(said, () => sayAgain(SAY_EVERY_MS));
     }, after);
     timer.unref();
   };
 
-  const start = async (): Promise<void> => {
-    if (registered || timer || closed) return;
-    registered = await say();
-    sayAgain(registered ? SAY_EVERY_MS : FIND_PORT_EVERY_MS);
+  // One that listens and is no application is asked again when it sends its next message.
+  const said = (done: boolean): void => {
+    registered = done;
+    if (done) sayAgain(SAY_EVERY_MS);
+    else if (isApplication || ownPorts().length === 0) sayAgain(FIND_PORT_EVERY_MS);
+    else timer = undefined;
+  };
+
+  const begin = async (): Promise<void> => {
+    if (registered || timer || looking || closed) return;
+    looking = true;
+    try {
+      said(await say());
+    } finally {
+      looking = false;
+    }
   };
 
   return {
-    start,
+    async start(): Promise<void> {
+      isApplication = true;
+      await begin();
+    },
     async close(): Promise<void> {
       closed = true;
       clearTimeout(timer);
@@ -138,7 +155,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
         headers: options?.headers,
         body: Buffer.from(toJson(message)),
       });
-      if (!registered && !timer) await Promise.all([start().catch(() => undefined), sent]);
+      begin().catch(() => undefined);
       return { messageId: (await sent).messageId };
     },
     createQueueHandler(prefix: string, handler: Handler): (request: Request) => Promise<Response> {

@@ -24,6 +24,7 @@ export interface CreateParams {
   occurredAt?: Date;
   sinceCursor?: string;
   skipPreload?: boolean;
+  resumeId?: string; // of hook_received: all with the same in a run are one
 }
 export interface Page<T> {
   data: T[];
@@ -100,6 +101,7 @@ function eventOf(runId: string, data: EventRequest, spec: number, params: Create
     createdAt: created.createdAt,
   };
   if (params?.occurredAt) event.occurredAt = params.occurredAt;
+  if (params?.resumeId) event.resumeId = params.resumeId;
   const opaque = OPAQUE[data.eventType];
   const kept = { ...eventData };
   if (data.eventType === 'run_started') return event;
@@ -162,6 +164,7 @@ export function createStorage(connect: () => Connection, spec: number) {
         data: data.eventData,
         occurredAt: params?.occurredAt,
         requestId: REPEATS.has(data.eventType) ? requestId() : undefined,
+        resumeId: params?.resumeId ?? data.resumeId,
         sinceCursor: params?.sinceCursor,
         skipPreload: params?.skipPreload,
         lean: isLean(data, params) || undefined,

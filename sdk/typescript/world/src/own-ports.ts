@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
+// A framework may have to compile the route first.
+const ANSWERS_WITHIN_MS = 30_000;
+
 // The ports that this process listens on, the lowest first. Empty where the system does not tell.
-export function listeningPorts(): number[] {
+function listeningPorts(): number[] {
   try {
     const sockets = new Set<string>();
     for (const fd of readdirSync('/proc/self/fd')) {
@@ -23,5 +26,26 @@ export function listeningPorts(): number[] {
     return [...ports].sort((a, b) => a - b);
   } catch {
     return [];
+  }
+}
+
+// Where this process may serve its application, the likeliest first.
+export function ownPorts(): number[] {
+  const ports = listeningPorts();
+  const wanted = Number(process.env.PORT) || undefined;
+  if (!wanted || (!ports.includes(wanted) && process.platform === 'linux')) return ports;
+  return [wanted, ...ports.filter((port) => port !== wanted)];
+}
+
+// Whether the runtime's routes are there.
+export async function servesWorkflows(base: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${base}/.well-known/workflow/v1/flow?__health`, {
+      method: 'POST',
+      signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+    });
+    return ((await response.json()) as { healthy?: boolean }).healthy === true;
+  } catch {
+    return false;
   }
 }

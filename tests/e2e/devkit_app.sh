@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Applications of Workflow DevKit as their users have them: the example on the stable runtime and on the newest beta,
+# the stock command line and web UI, and TLS.
+# Usage: devkit_app.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/checks.bash"
+source "$here/devkit/package.bash"
+example=$source_dir/examples/devkit
+order='{"number":"7","items":["pump","hose"],"cents":2500}'
+
+# ---- the example
+timeout 150 "$example/run" "$everstep" >out 2>err
+status=$?
+shows_all='((status == 0)) && says "charged 25 EUR at attempt 2" && says "signed by Ada" && says COMPLETED'
+expect "the example, on the stable runtime, orders, retries, sleeps, streams and takes its webhook" "$shows_all"
+make_app next "$next_modules"
+DEVKIT_APP=$work/next timeout 150 "$example/run" "$everstep" >out 2>err
+status=$?
+expect "and so does it on the newest beta" "$shows_all"
+
+# ---- TLS: the application trusts the certificate of its server because of a file, and no other
+certificate() {
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
+    -addext "subjectAltName=IP:127.0.0.1" -keyout "$1.key" -out "$1.pem" >out 2>err
+  chmod 600 "$1.key"
+}
+certificate server
+certificate stranger
+begin tls serve --data "$work/data" --listen 127.0.0.1:0 --tls-certificate server.pem --tls-key server.key
+wait_for 'says "listening on" tls.out'
+EVERSTEP_URL=$(sed -n 's/^listening on //p' tls.out)
+export EVERSTEP_URL EVERSTEP_TOKEN_FILE=$work/data/admin-token EVERSTEP_CA_FILE=$work/server.pem
+export WORKFLOW_TARGET_WORLD=@everstep/world
+make_app app "$stable_modules"
+cp -r "$example"/{server.mjs,order.mjs} "$source_dir/build/example-devkit/.well-known" app
+cd app || exit 1
+ask() {
+  timeout 20 node --input-type=module -e '
+    import { createWorld } from "@everstep/world";
+    await createWorld({ retryForMs: 2500 }).runs.list().then(
+      ({ data }) => console.log(`${data.length} runs`), (error) => console.log(`${error.name} ${error.code}: ${error.message}`));
+    process.exit();' >out 2>err
+  status=$?
+}
+ask
+expect "a server is reached by TLS" '((status == 0)) && says "0 runs"'
+started_ms=$(date +%s%3N)
+EVERSTEP_CA_FILE=$work/stranger.pem ask
+expect "its certificate is refused when somebody else is trusted, at once and by its name" \
+  'says "WorkflowWorldError TRANSPORT: Everstep at $EVERSTEP_URL is not trusted" && says EVERSTEP_CA_FILE && (($(date +%s%3N) - started_ms < 2500))'
+EVERSTEP_CA_FILE='' ask
+expect "and when nobody is" 'says "WorkflowWorldError TRANSPORT: " && says "self-signed certificate"'
+EVERSTEP_URL=https://localhost:${EVERSTEP_URL##*:} ask
+expect "and under a name that is not its own" 'says "WorkflowWorldError TRANSPORT: " && says "does not match"'
+EVERSTEP_CA_FILE=$work/nowhere.pem ask
+expect "a file that is not there is named" 'says EVERSTEP_CA_FILE && says nowhere.pem'
+EVERSTEP_URL=http://${EVERSTEP_URL#https://} ask
+expect "and without TLS it cannot be reached" 'says "WorkflowWorldError TRANSPORT: Everstep at http://"'
+
+node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON server.mjs >app.out 2>app.err &
+children+=($!)
+wait_for 'says "listening on" app.out'
+app=$(sed -n 's/^listening on //p' app.out)
+timeout 60 node order.mjs "$app" >out 2>err
+status=$?
+expect "an application works by TLS as without it" '((status == 0)) && says "charged 25 EUR" && says "signed by Ada"'
+
+# ---- the stock command line, on a run that waits for its webhook
+wf() {
+  timeout 60 node node_modules/.bin/workflow "$@" --backend @everstep/world >out 2>err </dev/null
+  status=$?
+}
+# value NAME: of the first member with that name in the JSON of out.
+value() { sed -n "s/^ *\"$1\": \"\(.*\)\",*$/\1/p" out | head -n 1; }
+run_id=$(curl -s "$app/orders" --json "$order" | sed -n 's/.*"runId":"\([^"]*\)".*/\1/p')
+waits_for_hook() {
+  "$everstep" events "$1" --server "$EVERSTEP_URL" --dialect devkit >events 2>err && says hook_created events
+}
+expect "a run waits for its webhook" 'wait_for "waits_for_hook $run_id"'
+wf inspect runs --json --limit 1
+expect "inspect runs begins with the newest" '((status == 0)) && [[ $(value runId) == "$run_id" ]]'
+wf inspect runs --json --status completed
+expect "inspect runs takes a status" '((status == 0)) && says "\"status\": \"completed\"" && ! says "$run_id"'
+wf inspect run "$run_id" --json
+expect "inspect run shows what it was given" '((status == 0)) && says "\"number\": \"7\"" && says "\"hose\""'
+wf inspect steps --runId "$run_id" --json
+expect "inspect steps lists them" '((status == 0)) && (($(grep -c "\"stepId\"" out) == 6)) && says "//charge"'
+step_id=$(value stepId)
+wf inspect step "$step_id" --runId "$run_id" --json
+expect "inspect step shows one" '((status == 0)) && says "on its way; sign at"'
+wf inspect events --runId "$run_id" --json --sort asc --limit 100
+expect "inspect events reads the log" \
+  '((status == 0)) && [[ $(value eventType) == run_created ]] && says step_retrying && says wait_completed && says hook_created'
+wf inspect hooks --runId "$run_id" --json
+expect "inspect hooks lists them" '((status == 0)) && says "$run_id" && says "\"isWebhook\": true"'
+hook_id=$(value hookId)
+wf inspect hook "$hook_id" --json
+expect "inspect hook shows one" '((status == 0)) && says "\"token\""'
+wf inspect sleeps --runId "$run_id" --json
+expect "inspect sleeps lists them" '((status == 0)) && says "\"resumeAt\"" && says "\"completedAt\""'
+wf inspect streams --runId "$run_id" --json
+expect "inspect streams lists them" '((status == 0)) && says "strm_${run_id#wrun_}_user"'
+wf health --json
+expect "health reaches the application through the queue" \
+  '((status == 0)) && says "\"allHealthy\": true" && (($(grep -c "\"healthy\": true" out) == 2))'
+wf start "$run_id" "$order" --json
+second_id=$(value runId)
+expect "start begins a workflow again" \
+  '((status == 0)) && [[ $second_id == wrun_* && $second_id != "$run_id" ]] && wait_for "waits_for_hook $second_id"'
+wf cancel "$second_id"
+"$everstep" show "$second_id" --server "$EVERSTEP_URL" >out 2>err
+expect "cancel ends a run" '((status == 0)) && says CANCELLED'
+
+# ---- the stock web UI
+wf_port=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
+node node_modules/.bin/workflow web --noBrowser --webPort "$wf_port" --backend @everstep/world >web.out 2>web.err </dev/null &
+children+=($!)
+wait_for 'says "Web UI available" web.out'
+node web_ui.mjs "http://localhost:$wf_port" "$run_id" >out 2>err
+status=$?
+cat out
+((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' out err | head -n 30; }
+
+exit $((failures > 0))
