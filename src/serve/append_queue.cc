@@ -84,11 +84,11 @@ void AppendQueue::Append(Batch batch) {
       ++to;
     }
     auto answers = log_.AppendAll(batch[from].dialect, events, batch[from].defaults);
-    auto next = std::make_move_iterator(answers.begin());
+    std::span<Result<Appended>> left(answers);
     for (; from < to; ++from) {
-      const auto end = next + static_cast<std::ptrdiff_t>(batch[from].events.size());
-      batch[from].done(std::vector<Result<Appended>>(next, end));
-      next = end;
+      const std::size_t count = batch[from].events.size();
+      batch[from].done(left.first(count));
+      left = left.subspan(count);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,8 +25,8 @@ class AppendQueue {
     Dialect dialect = Dialect::kNative;
     AppendDefaults defaults;
     std::vector<std::string_view> events;  // in a text that `done` owns
-    // Called once, on a thread of the queue: one answer for each event.
-    std::function<void(std::vector<Result<Appended>>)> done;
+    // Called once, on a thread of the queue: one answer for each event, to be taken away.
+    std::function<void(std::span<Result<Appended>>)> done;
   };
 
   explicit AppendQueue(Log& log);

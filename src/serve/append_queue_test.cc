@@ -26,7 +26,7 @@ std::future<std::string> Send(AppendQueue& queue, const std::string& tenant,
   entry.defaults.tenant_id = tenant;
   entry.defaults.tenant_only = true;
   for (const std::string& text : request->texts) entry.events.push_back(text);
-  entry.done = [request](std::vector<Result<Appended>> answers) {
+  entry.done = [request](std::span<Result<Appended>> answers) {
     std::string text;
     for (const Result<Appended>& answer : answers) {
       text += answer ? answer->run_id + "@" + std::to_string(answer->run_seq)
@@ -76,7 +76,7 @@ TEST_F(AppendQueueThreaded, DefaultsOfOneRequestAreNotThoseOfAnother) {
   other.defaults.plan_id = "q";
   other.events = {text};
   std::promise<void> done;
-  other.done = [&done](const std::vector<Result<Appended>>&) { done.set_value(); };
+  other.done = [&done](std::span<Result<Appended>>) { done.set_value(); };
   auto first = Send(queue, "t", {Started("a")});
   queue.Add(std::move(other));
   queue.Flush();

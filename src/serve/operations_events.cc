@@ -48,7 +48,7 @@ void Follow(Api& api, ApiCall& call, FollowRequest request) {
   api.followers().Add(std::move(request), std::move(stream));
 }
 
-void AnswerAppended(ApiCall& call, bool single, std::vector<Result<Appended>> answers) {
+void AnswerAppended(ApiCall& call, bool single, std::span<Result<Appended>> answers) {
   if (single) {
     if (!answers.front()) return call.Fail(answers.front().error());
     const bool existing = answers.front()->idempotent;
@@ -182,8 +182,8 @@ void AppendEvents(Api& api, CallPtr call) {
   auto batch = SplitBatch(call->request().Header("content-type"), call->body());
   if (!batch) return call->Fail(batch.error());
   entry.events = std::move(batch->documents);
-  entry.done = [call, single = batch->single](std::vector<Result<Appended>> answers) {
-    AnswerAppended(*call, single, std::move(answers));
+  entry.done = [call, single = batch->single](std::span<Result<Appended>> answers) {
+    AnswerAppended(*call, single, answers);
   };
   api.appends().Add(std::move(entry));
 }

@@ -179,10 +179,10 @@ void ListRuns(Api& api, CallPtr call) {
 }
 
 void CountRuns(Api& api, CallPtr call) {
-  const LogHealth health = api.log().Health(call->tenant());
+  const StoreCounts stored = api.engine().store().Read()->Counts(call->tenant());
   RunCounts counts;
-  counts.events = health.events;
-  counts.runs.assign(std::begin(health.runs_by_status), std::end(health.runs_by_status));
+  counts.events = stored.events;
+  counts.runs.assign(std::begin(stored.runs_by_status), std::end(stored.runs_by_status));
   call->Answer(counts);
 }
 

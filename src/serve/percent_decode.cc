@@ -18,9 +18,7 @@ int HexValue(char c) {
 
 std::optional<std::string> PercentDecode(std::string_view text, PlusMeans plus) {
   // Nearly all that is sent stands for itself.
-  const bool plain = std::ranges::all_of(
-      text, [](char c) { return c > 0x20 && c < 0x7f && c != '%' && c != '+'; });
-  if (plain) return std::string(text);
+  if (std::ranges::all_of(text, StandsForItself)) return std::string(text);
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

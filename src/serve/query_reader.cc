@@ -14,10 +14,12 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kParametersMax = 64;
+constexpr std::size_t kParametersUsual = 8;  // that an operation asks for
 
 }  // namespace
 
 QueryReader::QueryReader(std::string_view query) {
+  known_.reserve(kParametersUsual);
   while (!query.empty()) {
     const std::size_t end = std::min(query.find('&'), query.size());
     const std::string_view pair = query.substr(0, end);

@@ -90,43 +90,54 @@ void Router::Add(const Route& route) {
   node->routes.push_back(&route);
 }
 
-const Route* Router::Find(const Node& node, std::span<const std::string> segments,
-                          std::string_view method, std::vector<std::string_view>& allowed) const {
+// A word that has the path but not the method leaves it to the parameter beside it:
+// GET /v1/plans/check is the plan of that name.
+const Route* Router::Find(const Node& node, Words segments, std::string_view method) {
   if (segments.empty()) {
-    for (const Route* route : node.routes) {
-      if (route->method == method) return route;
-      allowed.push_back(route->method);
-    }
-    return nullptr;
+    const auto found = std::ranges::find(node.routes, method, &Route::method);
+    return found == node.routes.end() ? nullptr : *found;
   }
-  // A word that has the path but not the method leaves it to the parameter beside it:
-  // GET /v1/plans/check is the plan of that name.
   for (const auto& [word, next] : node.words) {
     if (word != segments.front()) continue;
-    if (const Route* found = Find(*next, segments.subspan(1), method, allowed)) return found;
+    if (const Route* found = Find(*next, segments.subspan(1), method)) return found;
   }
   if (!node.parameter || segments.front().empty()) return nullptr;
-  return Find(*node.parameter, segments.subspan(1), method, allowed);
+  return Find(*node.parameter, segments.subspan(1), method);
+}
+
+void Router::FindMethods(const Node& node, Words segments, std::vector<std::string_view>& methods) {
+  if (segments.empty()) {
+    for (const Route* route : node.routes) methods.push_back(route->method);
+    return;
+  }
+  for (const auto& [word, next] : node.words) {
+    if (word == segments.front()) FindMethods(*next, segments.subspan(1), methods);
+  }
+  if (!node.parameter || segments.front().empty()) return;
+  FindMethods(*node.parameter, segments.subspan(1), methods);
 }
 
 RouteMatch Router::Match(std::string_view method, std::string_view path) const {
   RouteMatch match;
-  const Segments sent = SegmentsOf(path);
-  if (!path.starts_with('/') || sent.count > kSegmentsMax) return match;
-  std::array<std::string, kSegmentsMax> decoded_parts;
-  const std::span segments(decoded_parts.data(), sent.count);
-  for (std::size_t i = 0; i < sent.count; ++i) {
-    auto decoded = PercentDecode(sent.parts[i], PlusMeans::kPlus);
-    if (!decoded) {
+  Segments segments = SegmentsOf(path);
+  if (!path.starts_with('/') || segments.count > kSegmentsMax) return match;
+  // Nearly all segments stand for themselves.
+  std::vector<std::string> decoded;
+  for (std::string_view& segment : std::span(segments.parts).first(segments.count)) {
+    if (std::ranges::all_of(segment, StandsForItself)) continue;
+    auto meant = PercentDecode(segment, PlusMeans::kPlus);
+    if (!meant) {
       match.outcome = RouteMatch::Outcome::kMalformedPath;
       return match;
     }
-    segments[i] = *std::move(decoded);
+    decoded.reserve(segments.count);  // what is there must not move
+    segment = decoded.emplace_back(*std::move(meant));
   }
   match.head = method == "HEAD";
-  std::vector<std::string_view> allowed;
-  match.route = Find(*root_, segments, match.head ? "GET" : method, allowed);
+  match.route = Find(*root_, segments.all(), match.head ? "GET" : method);
   if (match.route == nullptr) {
+    std::vector<std::string_view> allowed;
+    FindMethods(*root_, segments.all(), allowed);
     if (allowed.empty()) return match;
     match.outcome = RouteMatch::Outcome::kMethodNotAllowed;
     match.allow = AllowOf(allowed);
@@ -138,7 +149,7 @@ RouteMatch Router::Match(std::string_view method, std::string_view path) const {
   for (std::size_t i = 0; i < names.count; ++i) {
     const std::string_view name = names.parts[i];
     if (!IsParameter(name)) continue;
-    match.parameters.emplace_back(name.substr(1, name.size() - 2), std::move(segments[i]));
+    match.parameters.emplace_back(name.substr(1, name.size() - 2), segments.parts[i]);
   }
   return match;
 }

@@ -54,8 +54,10 @@ class Router {
  private:
   struct Node;
   void Add(const Route& route);
-  const Route* Find(const Node& node, std::span<const std::string> segments,
-                    std::string_view method, std::vector<std::string_view>& allowed) const;
+  using Words = std::span<const std::string_view>;
+  static const Route* Find(const Node& node, Words segments, std::string_view method);
+  // The methods that the path has, in the order in which they would be found.
+  static void FindMethods(const Node& node, Words segments, std::vector<std::string_view>& methods);
 
   std::unique_ptr<Node> root_;
 };

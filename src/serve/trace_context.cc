@@ -74,10 +74,16 @@ std::optional<std::string> CleanState(std::string_view state) {
   return clean;
 }
 
-std::string Hex(std::uint64_t number) {
+constexpr std::size_t kHexDigits = 16;  // of 64 bits
+
+void PutHex(std::uint64_t number, char* to) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text(16, '0');
-  for (std::size_t i = 16; i-- > 0; number >>= 4) text[i] = kDigits[number & 15];
+  for (std::size_t i = kHexDigits; i-- > 0; number >>= 4) to[i] = kDigits[number & 15];
+}
+
+std::string Hex(std::uint64_t number) {
+  std::string text(kHexDigits, '0');
+  PutHex(number, text.data());
   return text;
 }
 
@@ -116,7 +122,9 @@ std::optional<TraceContext> ParseTraceContext(std::string_view traceparent,
 
 TraceContext NewTrace(Random& random) {
   TraceContext context;
-  context.trace_id = Hex(NotZero(random)) + Hex(random.Next());
+  context.trace_id.resize(2 * kHexDigits);
+  PutHex(NotZero(random), context.trace_id.data());
+  PutHex(random.Next(), context.trace_id.data() + kHexDigits);
   context.span_id = Hex(NotZero(random));
   return context;
 }
