@@ -99,10 +99,8 @@ Status EventBus::Forget(const SinkMark& mark) {
 Status EventBus::Keep(const Entry& entry) {
   KeptSink kept{entry.definition, entry.paused};
   if (entry.key.tenant_id.empty()) kept.definition.reset();
-  const std::array<TenantDocument, 1> documents = {
-      {{{DocumentKind::kSink, entry.key.tenant_id, entry.key.name}, ToWire(kept)}}};
-  return parts_.log.committer().BetweenCommits(
-      [&] { return parts_.log.store().PutDocuments(documents); });
+  return parts_.log.committer().Put(
+      {{{DocumentKind::kSink, entry.key.tenant_id, entry.key.name}, ToWire(kept)}});
 }
 
 // A new sink begins now, or with the first event there is.
@@ -180,10 +178,8 @@ Result<std::string> EventBus::KeepPayloadOf(const std::string& tenant_id,
   const auto artifact =
       parts_.artifacts.Write(payload, {.kind = "payload", .content_type = "application/json"});
   if (!artifact) return artifact.error();
-  const std::array<TenantDocument, 1> owned = {
-      {{{DocumentKind::kArtifact, tenant_id, artifact->sha256}, ToJson(artifact->ToValue())}}};
-  const Status noted =
-      parts_.log.committer().BetweenCommits([&] { return parts_.log.store().PutDocuments(owned); });
+  const Status noted = parts_.log.committer().Put(
+      {{{DocumentKind::kArtifact, tenant_id, artifact->sha256}, ToJson(artifact->ToValue())}});
   if (!noted) return noted.error();
   return ToJson(artifact->InResult());
 }

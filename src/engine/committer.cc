@@ -1,6 +1,7 @@
 #include "engine/committer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -63,9 +64,19 @@ Status Committer::Await(CommitUnit& unit) {
   return unit.outcome();
 }
 
+Status Committer::Put(std::vector<TenantDocument> documents) {
+  const auto unit = std::make_shared<CommitUnit>();
+  unit->documents_ = std::make_unique<const std::vector<TenantDocument>>(std::move(documents));
+  return EnqueueAndAwait(unit);
+}
+
 Status Committer::BetweenCommits(std::function<Status()> upkeep) {
   const auto unit = std::make_shared<CommitUnit>();
   unit->upkeep_ = std::make_unique<std::function<Status()>>(std::move(upkeep));
+  return EnqueueAndAwait(unit);
+}
+
+Status Committer::EnqueueAndAwait(const std::shared_ptr<CommitUnit>& unit) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped()) return Stopped();
@@ -95,22 +106,22 @@ void Committer::Lead() {
     }
   }
   // The leader's own unit is the first. Upkeep runs alone, between the writes around it.
-  Units changes;
+  Units together;
   bool alive = true;
   for (auto& unit : units) {
     if (!unit->upkeep_) {
-      changes.push_back(std::move(unit));
+      together.push_back(std::move(unit));
       continue;
     }
-    alive = alive && Write(changes);
-    if (!alive) Discard(changes);
-    changes.clear();
+    alive = alive && Write(together);
+    if (!alive) Discard(together);
+    together.clear();
     Status done = CheckOpen();
     if (done) done = (*unit->upkeep_)();
     if (!done && done.error().code == ErrorCode::kIndeterminate) FailAll({}, done.error());
     Settle(*unit, std::move(done));
   }
-  if (!alive || !Write(changes)) Discard(changes);
+  if (!alive || !Write(together)) Discard(together);
   const std::lock_guard lock(mutex_);
   has_leader_ = !queue_.empty();
   if (!has_leader_) return;
@@ -122,14 +133,19 @@ void Committer::Lead() {
 bool Committer::Write(const Units& units) {
   if (units.empty()) return true;
   std::vector<const RunChange*> changes;
+  std::vector<const TenantDocument*> documents;
   changes.reserve(units.size());
   std::uint64_t events = 0;
   for (const auto& unit : units) {
+    if (unit->documents_) {
+      for (const TenantDocument& document : *unit->documents_) documents.push_back(&document);
+      continue;
+    }
     changes.push_back(&unit->change);
     events += unit->change.events.size();
   }
   const auto begun = SteadyNow();
-  const Status written = store_.Commit(changes);
+  const Status written = store_.Commit(changes, documents);
   if (!written) {
     FailAll(units, written.error());
     return false;
@@ -137,7 +153,14 @@ bool Committer::Write(const Units& units) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(SteadyNow() - begun);
   write_us_.Add(static_cast<std::uint64_t>(took.count()));
   write_events_.Add(events);
-  if (on_durable_) on_durable_(units);
+  if (on_durable_ && changes.size() == units.size()) {
+    on_durable_(units);
+  } else if (on_durable_ && !changes.empty()) {
+    Units decisions;
+    std::ranges::copy_if(units, std::back_inserter(decisions),
+                         [](const auto& unit) { return unit->documents_ == nullptr; });
+    on_durable_(decisions);
+  }
   for (const auto& unit : units) Settle(*unit, Ok());
   return true;
 }

@@ -32,7 +32,9 @@ class CommitUnit {
 
   std::atomic<std::uint32_t> state_{kQueued};
   std::unique_ptr<const Error> error_;               // null: durable
-  std::unique_ptr<std::function<Status()>> upkeep_;  // instead of a change
+  // Instead of a change: documents that go into the same write, or upkeep between two writes.
+  std::unique_ptr<const std::vector<TenantDocument>> documents_;
+  std::unique_ptr<std::function<Status()>> upkeep_;
 };
 
 // Gathers the decisions of all shards into one atomic, synced write at a time and only then
@@ -63,6 +65,10 @@ class Committer {
   // Returns when the unit is settled. Every submitted unit must be awaited; several threads may.
   Status Await(CommitUnit& unit);
 
+  // Puts and removes documents, all or none, in one write with whatever else is on its way. Returns
+  // when they are durable.
+  Status Put(std::vector<TenantDocument> documents);
+
   // Runs `upkeep` between two writes, on the calling thread or the committing one.
   Status BetweenCommits(std::function<Status()> upkeep);
 
@@ -78,6 +84,7 @@ class Committer {
   using Units = std::vector<std::shared_ptr<CommitUnit>>;
 
   void Enqueue(std::shared_ptr<CommitUnit> unit);  // mutex_ held
+  Status EnqueueAndAwait(const std::shared_ptr<CommitUnit>& unit);
   void Lead();
   bool Write(const Units& units);
   void FailAll(const Units& written, const Error& error);

@@ -20,9 +20,7 @@ Error NoList(std::string message) {
 }  // namespace
 
 Status ArtifactOwners::Add(const std::string& tenant_id, const ArtifactRef& artifact) {
-  const std::array<TenantDocument, 1> documents = {
-      {{DocumentOf(tenant_id, artifact.sha256), ToJson(artifact.ToValue())}}};
-  return committer_.BetweenCommits([&] { return store_.PutDocuments(documents); });
+  return committer_.Put({{DocumentOf(tenant_id, artifact.sha256), ToJson(artifact.ToValue())}});
 }
 
 bool ArtifactOwners::Has(const std::string& tenant_id, const std::string& sha256) {

@@ -166,7 +166,7 @@ void DurableAnswers::Write(std::vector<Waiting> batch) {
   }
   // Last, so that what had to go again at once is gone.
   documents.insert(documents.end(), forgotten.begin(), forgotten.end());
-  const Status written = committer_.BetweenCommits([&] { return store_.PutDocuments(documents); });
+  const Status written = committer_.Put(std::move(documents));
   if (!written) {
     const std::lock_guard lock(mutex_);
     forgotten_.insert(forgotten_.end(), forgotten.begin(), forgotten.end());

@@ -222,10 +222,8 @@ Result<std::vector<InboundRule>> RulesOf(Api& api, const std::string& tenant_id)
 
 Status PutRule(Api& api, const std::string& tenant_id, const std::string& rule_id,
                std::optional<std::string> text) {
-  const std::array<TenantDocument, 1> documents = {
-      {{{DocumentKind::kInboundRule, tenant_id, rule_id}, std::move(text)}}};
-  return api.embedded_log().committer().BetweenCommits(
-      [&] { return api.engine().store().PutDocuments(documents); });
+  return api.embedded_log().committer().Put(
+      {{{DocumentKind::kInboundRule, tenant_id, rule_id}, std::move(text)}});
 }
 
 // Where trying again may help: the sender is asked to.

@@ -74,9 +74,8 @@ Status QueueLimits::Set(const std::string& tenant_id, const std::string& queue,
                    {}};
     }
   }
-  const std::array<TenantDocument, 1> documents = {
-      {{key, limit > 0 ? std::optional(ToWire(QueueLimit{limit})) : std::nullopt}}};
-  const Status put = committer_.BetweenCommits([&] { return store_.PutDocuments(documents); });
+  const Status put =
+      committer_.Put({{key, limit > 0 ? std::optional(ToWire(QueueLimit{limit})) : std::nullopt}});
   if (!put) return put;
   return work_.SetConcurrency(tenant_id, queue, limit);
 }

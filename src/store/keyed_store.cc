@@ -32,10 +32,11 @@ class KeyedStore final : public StateStore {
   Status VisitActive(const std::function<Status(const StoredRun&)>& visit) override;
   Status Refresh() override;
 
-  Status Commit(std::span<const RunChange* const> changes) override;
+  using StateStore::Commit;
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override;
   Status Quarantine(const RunId& run_id, std::string_view reason) override;
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override;
-  Status PutDocuments(std::span<const TenantDocument> documents) override;
   Status MoveSink(const SinkMove& move) override;
   Status RemoveSink(const SinkKey& key) override;
   Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) override;
@@ -205,12 +206,13 @@ Status KeyedStore::Write(WriteBatch& batch, const StoreHeads& after) {
   return Error{ErrorCode::kIndeterminate, written.error().message, {}};
 }
 
-Status KeyedStore::Commit(std::span<const RunChange* const> changes) {
+Status KeyedStore::Commit(std::span<const RunChange* const> changes,
+                          std::span<const TenantDocument* const> documents) {
   const Status may = MayWrite();
-  if (!may || changes.empty()) return may;
+  if (!may || (changes.empty() && documents.empty())) return may;
   const auto batch = tables_->NewBatch();
   StoreHeads after = heads();
-  encoder_.Encode(changes, *batch);
+  if (!changes.empty()) encoder_.Encode(changes, *batch);
   for (const RunChange* change : changes) {
     EVERSTEP_ASSERT(change->position.value() == after.last_position.value() + 1);
     after.last_run = std::max(after.last_run, change->run_no);
@@ -219,6 +221,13 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes) {
   }
   RowKeys keys;
   counts_.PutEdits(keys, *batch);
+  for (const TenantDocument* document : documents) {
+    if (document->text) {
+      batch->Put(Table::kMeta, keys.Document(document->key), *document->text);
+    } else {
+      batch->Delete(Table::kMeta, keys.Document(document->key));
+    }
+  }
   return Write(*batch, after);
 }
 
@@ -241,21 +250,6 @@ Status KeyedStore::PutPlan(const Sha256Digest& sha256, std::string_view document
   if (!may) return may;
   const auto batch = tables_->NewBatch();
   batch->Put(Table::kMeta, RowKeys().Plan(sha256), document);
-  return Write(*batch, heads());
-}
-
-Status KeyedStore::PutDocuments(std::span<const TenantDocument> documents) {
-  const Status may = MayWrite();
-  if (!may) return may;
-  const auto batch = tables_->NewBatch();
-  RowKeys keys;
-  for (const TenantDocument& document : documents) {
-    if (document.text) {
-      batch->Put(Table::kMeta, keys.Document(document.key), *document.text);
-    } else {
-      batch->Delete(Table::kMeta, keys.Document(document.key));
-    }
-  }
   return Write(*batch, heads());
 }
 
@@ -310,6 +304,13 @@ Status KeyedStore::Check(const std::function<void(StoreFault)>& report) {
 }
 
 }  // namespace
+
+Status StateStore::PutDocuments(std::span<const TenantDocument> documents) {
+  std::vector<const TenantDocument*> pointers;
+  pointers.reserve(documents.size());
+  for (const TenantDocument& document : documents) pointers.push_back(&document);
+  return Commit({}, pointers);
+}
 
 Result<std::unique_ptr<StateStore>> OpenKeyedStore(std::unique_ptr<KeyValue> tables,
                                                    StoreAccess access) {

@@ -53,6 +53,25 @@ TEST_F(FailingStore, AFullDiskChangesNothingAndIsNotTheEnd) {
   EXPECT_THAT(bench_.Faults(), IsEmpty());
 }
 
+TEST_F(FailingStore, ChangesAndDocumentsAreOneWrite) {
+  RunScribe& run = bench_.StartedRun("run-1");
+  bench_.Write(run, kStepStarted, "a");
+  const RunChange change = run.Finish(Position(2));
+  const std::vector<const RunChange*> changes = {&change};
+  const TenantDocument message{{DocumentKind::kMessage, "", "m1"}, "text"};
+  const std::vector<const TenantDocument*> documents = {&message};
+  tables_->PlanFault(WriteFault::kDiskFull);
+  EXPECT_EQ(bench_.store().Commit(changes, documents).error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(LastSeq(run), EventSeq(1));
+  EXPECT_FALSE(bench_.Read()->FindDocument(message.key)->has_value());
+  const auto writes = tables_->writes();
+  EXPECT_TRUE(bench_.store().Commit(changes, documents));
+  EXPECT_EQ(tables_->writes(), writes + 1);
+  EXPECT_EQ(LastSeq(run), EventSeq(2));
+  EXPECT_EQ(**bench_.Read()->FindDocument(message.key), "text");
+  EXPECT_THAT(bench_.Faults(), IsEmpty());
+}
+
 TEST_F(FailingStore, AfterAnyOtherFailureEveryWriteIsRefused) {
   for (const WriteFault fault :
        {WriteFault::kNothingWritten, WriteFault::kWrittenAnyway, WriteFault::kSyncFails}) {

@@ -287,16 +287,18 @@ class StateStore {
   virtual Status Refresh() = 0;
 
   // ---- writing
-  // One atomic, synced write. On return of Ok all changes are durable. kStoreFull: nothing was
-  // written. Any other error: it is unknown what is durable (kIndeterminate), and the store refuses
-  // every later write with kStoreStopped until it is opened again.
-  virtual Status Commit(std::span<const RunChange* const> changes) = 0;
+  // One atomic, synced write of changes and of documents put or removed, in this order. On return of
+  // Ok all are durable. kStoreFull: nothing was written. Any other error: it is unknown what is
+  // durable (kIndeterminate), and the store refuses every later write with kStoreStopped until it is
+  // opened again.
+  virtual Status Commit(std::span<const RunChange* const> changes,
+                        std::span<const TenantDocument* const> documents) = 0;
+  Status Commit(std::span<const RunChange* const> changes) { return Commit(changes, {}); }
   // The run is kept as it is and takes no more events.
   virtual Status Quarantine(const RunId& run_id, std::string_view reason) = 0;
   // Keeps a plan by the SHA-256 of its document. Idempotent.
   virtual Status PutPlan(const Sha256Digest& sha256, std::string_view document) = 0;
-  // Puts and removes documents, all or none.
-  virtual Status PutDocuments(std::span<const TenantDocument> documents) = 0;
+  Status PutDocuments(std::span<const TenantDocument> documents);
   // Makes the sink known, or moves it.
   virtual Status MoveSink(const SinkMove& move) = 0;
   // Forgets how far it had come, and its dead letters.

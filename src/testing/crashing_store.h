@@ -25,14 +25,15 @@ class CrashingStore final : public ForwardingStore {
   CrashingStore(std::shared_ptr<StateStore> store, std::shared_ptr<Power> power)
       : ForwardingStore(std::move(store)), power_(std::move(power)) {}
 
-  Status Commit(std::span<const RunChange* const> changes) override {
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
     if (power_->meanwhile) power_->meanwhile();
     if (power_->failed) return Error{ErrorCode::kStoreStopped, "the power is off", {}};
     if (power_->full_after == 0) return Error{ErrorCode::kStoreFull, "no space", {}};
     --power_->full_after;
     power_->failed = power_->fails_after == 0;
     if (power_->failed && !power_->last_is_written) return Lost();
-    const Status written = ForwardingStore::Commit(changes);
+    const Status written = ForwardingStore::Commit(changes, documents);
     if (written) ++power_->commits;
     if (power_->failed) return Lost();
     --power_->fails_after;

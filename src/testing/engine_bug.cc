@@ -115,8 +115,9 @@ class PlantedEngineStore final : public ForwardingStore {
     if (bug_ != EngineBug::kTellsNoTimers) return reader;
     return std::make_unique<PlantedReader>(std::move(reader));
   }
-  Status Commit(std::span<const RunChange* const> changes) override {
-    const Status written = ForwardingStore::Commit(changes);
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
+    const Status written = ForwardingStore::Commit(changes, documents);
     return bug_ == EngineBug::kDispatchesEarly ? Ok() : written;
   }
   Status VisitActive(const std::function<Status(const StoredRun&)>& visit) override {

@@ -89,17 +89,15 @@ class ForwardingStore : public StateStore {
     return store_->VisitActive(visit);
   }
   Status Refresh() override { return store_->Refresh(); }
-  Status Commit(std::span<const RunChange* const> changes) override {
-    return store_->Commit(changes);
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
+    return store_->Commit(changes, documents);
   }
   Status Quarantine(const RunId& run_id, std::string_view reason) override {
     return store_->Quarantine(run_id, reason);
   }
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return store_->PutPlan(sha256, document);
-  }
-  Status PutDocuments(std::span<const TenantDocument> documents) override {
-    return store_->PutDocuments(documents);
   }
   Status MoveSink(const SinkMove& move) override { return store_->MoveSink(move); }
   Status RemoveSink(const SinkKey& key) override { return store_->RemoveSink(key); }

@@ -37,8 +37,9 @@ class PlantedStore final : public ForwardingStore {
   std::unique_ptr<StateReader> Read() override {
     return std::make_unique<PlantedReader>(bug_, stale_, ForwardingStore::Read());
   }
-  Status Commit(std::span<const RunChange* const> changes) override {
-    const Status written = ForwardingStore::Commit(changes);
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
+    const Status written = ForwardingStore::Commit(changes, documents);
     if (bug_ == PlantedBug::kKeepsStaleState) Remember(changes, !written);
     return Seen(written);
   }
@@ -54,9 +55,6 @@ class PlantedStore final : public ForwardingStore {
   }
   Status PutPlan(const Sha256Digest& sha256, std::string_view document) override {
     return Seen(ForwardingStore::PutPlan(sha256, document));
-  }
-  Status PutDocuments(std::span<const TenantDocument> documents) override {
-    return Seen(ForwardingStore::PutDocuments(documents));
   }
 
  private:

@@ -14,8 +14,9 @@ class SimulatedEngine::WatchedStore final : public ForwardingStore {
   WatchedStore(SimulatedEngine& world, Process& process, std::unique_ptr<StateStore> store)
       : ForwardingStore(std::move(store)), world_(world), process_(process) {}
 
-  Status Commit(std::span<const RunChange* const> changes) override {
-    const Status written = ForwardingStore::Commit(changes);
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
+    const Status written = ForwardingStore::Commit(changes, documents);
     Note(written, changes);
     if (written) world_.witness_.Committed(changes, *this, world_.clock_.Now());
     return written;
