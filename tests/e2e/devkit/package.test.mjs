@@ -1,12 +1,15 @@
-// The package by itself: its codec, and that making a world costs nothing.
+// The package by itself: its codec, its connections, and that making a world costs nothing.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
 import { test } from 'node:test';
 
 const require = createRequire(import.meta.url);
 const folder = new URL('./', import.meta.resolve('@everstep/world'));
 const { decode, encode } = await import(new URL('cbor.js', folder));
+const { AnswerReader } = await import(new URL('http-answer.js', folder));
+const { HttpSockets } = await import(new URL('http-sockets.js', folder));
 
 test('what is encoded is decoded to the same', () => {
   const value = {
@@ -72,4 +75,125 @@ test('without a server a call fails as the runtime expects', async () => {
     assert.ok(error.status >= 500);
     return true;
   });
+});
+
+// What a reader makes of an answer that comes in pieces of so many bytes.
+function read(text, { closed = false, pieces = text.length } = {}) {
+  const reader = new AnswerReader();
+  let answer;
+  for (let at = 0; at < text.length; at += pieces) {
+    assert.equal(answer, undefined, 'nothing is an answer before its end');
+    reader.add(Buffer.from(text.slice(at, at + pieces), 'latin1'));
+    answer = reader.take(false);
+  }
+  if (closed) answer = reader.take(true);
+  return answer && { ...answer, body: answer.body.toString('latin1'), keepAlive: reader.keepAlive };
+}
+
+test('answers are put together, however they are cut', () => {
+  const ok = { status: 200, retryAfter: 0, body: 'hello', keepAlive: true };
+  const answers = [
+    ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', ok],
+    ['HTTP/1.1 200\r\ncontent-length:5\r\n\r\nhello', ok],
+    ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', ok],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n', ok],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nA: b\r\n\r\n', ok],
+    ['HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello', { ...ok, keepAlive: false }],
+    ['HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello', { ...ok, keepAlive: false }],
+    ['HTTP/1.1 429 Slow\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n', { status: 429, retryAfter: 3, body: '', keepAlive: true }],
+    ['HTTP/1.1 204 None\r\n\r\n', { status: 204, retryAfter: 0, body: '', keepAlive: true }],
+  ];
+  for (const [text, expected] of answers) {
+    for (const pieces of [1, 2, 7, text.length]) assert.deepEqual(read(text, { pieces }), expected, text);
+  }
+  const untilClosed = 'HTTP/1.1 200 OK\r\n\r\nhello';
+  assert.equal(read(untilClosed), undefined);
+  assert.deepEqual(read(untilClosed, { closed: true }), { ...ok, keepAlive: false });
+  assert.equal(read('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell', { closed: true }), undefined);
+});
+
+test('what is no answer is refused', () => {
+  for (const text of [
+    'SSH-2.0-OpenSSH_9.2\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello!',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n',
+    `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(70_000)}`,
+  ]) {
+    assert.throws(() => read(text), undefined, text.slice(0, 60));
+  }
+});
+
+// A server that answers each request with what `answer` gives for its body; null: it hangs up.
+async function serve(answer, use) {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    let text = '';
+    socket.on('error', () => {});
+    socket.on('data', (part) => {
+      text += part.toString('latin1');
+      const [head, body] = text.split('\r\n\r\n');
+      const length = Number(/content-length: (\d+)/.exec(head)?.[1]);
+      if (body === undefined || body.length < length) return;
+      text = '';
+      const said = answer(body, head);
+      if (said === null) socket.destroy();
+      else socket.write(said);
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = new URL(`http://127.0.0.1:${server.address().port}/v1/devkit`);
+  const sockets = new HttpSockets({ endpoint, headers: { authorization: 'Bearer x' } });
+  const post = async (text, signal) => (await sockets.post(Buffer.from(text), signal)).body.toString();
+  try {
+    await use(post, () => connections, sockets);
+  } finally {
+    sockets.close();
+    server.close();
+  }
+}
+const echo = (body) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+test('a connection is used again, and a hundred calls at once get their own answers', async () => {
+  await serve((body, head) => (head.startsWith('POST /v1/devkit HTTP/1.1\r\n') && head.includes('authorization: Bearer x') ? echo(body) : null),
+    async (post, connections) => {
+      for (let i = 0; i < 5; ++i) assert.equal(await post(`one ${i}`), `one ${i}`);
+      assert.equal(connections(), 1);
+      const large = 'x'.repeat(200_000);
+      assert.equal(await post(large), large);
+      const texts = Array.from({ length: 100 }, (_, i) => `many ${i}`);
+      assert.deepEqual(await Promise.all(texts.map((text) => post(text))), texts);
+      assert.ok(connections() <= 64);
+    });
+});
+
+test('a connection that ends fails its call alone', async () => {
+  await serve((body) => (body === 'die' ? null : echo(body)), async (post, connections) => {
+    const calls = [...Array(70).fill('die'), ...Array(70).fill('live')].map((text) => post(text).catch((error) => error.code));
+    const answers = await Promise.all(calls);
+    assert.deepEqual(answers, [...Array(70).fill('ECONNRESET'), ...Array(70).fill('live')]);
+    assert.equal(await post('after'), 'after');
+    assert.ok(connections() > 70);
+  });
+});
+
+test('a call can be given up, and a close ends all', async () => {
+  await serve((body) => (body === 'wait' ? '' : echo(body)), async (post, _, sockets) => {
+    const stop = new AbortController();
+    const given = post('wait', stop.signal);
+    stop.abort();
+    await assert.rejects(given, { name: 'AbortError' });
+    await assert.rejects(post('wait', AbortSignal.abort()), { name: 'AbortError' });
+    assert.equal(await post('live'), 'live');
+    const left = post('wait');
+    await post('live');
+    sockets.close();
+    await assert.rejects(left, { code: 'ECONNRESET' });
+  });
+});
+
+test('a header cannot smuggle in another', () => {
+  assert.throws(() => new HttpSockets({ endpoint: new URL('http://h/'), headers: { authorization: 'a\r\nb: c' } }), TypeError);
 });

@@ -1,7 +1,7 @@
-import * as http from 'node:http';
-import * as https from 'node:https';
 import { decode, encode } from './cbor.js';
 import { EverstepWorldError, transportError, type ServerError } from './errors.js';
+import type { Answer } from './http-answer.js';
+import { HttpSockets } from './http-sockets.js';
 
 export interface ConnectionOptions {
   url: string;
@@ -33,7 +33,7 @@ const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 // connections that are kept. A request that got no answer is sent again: every call that is not
 // safe to repeat by itself carries an id by which the server knows it.
 export class Connection {
-  private readonly agent: http.Agent;
+  private readonly sockets: HttpSockets;
   private readonly endpoint: URL;
   private waiting: Waiting[] = [];
   private scheduled = false;
@@ -41,11 +41,14 @@ export class Connection {
 
   constructor(private readonly options: ConnectionOptions) {
     this.endpoint = new URL('v1/devkit', options.url.endsWith('/') ? options.url : `${options.url}/`);
-    const settings = { keepAlive: true, maxSockets: 64, scheduling: 'lifo' as const };
-    this.agent =
-      this.endpoint.protocol === 'https:'
-        ? new https.Agent({ ...settings, ...(options.ca ? { ca: options.ca } : {}) })
-        : new http.Agent(settings);
+    this.sockets = new HttpSockets({
+      endpoint: this.endpoint,
+      headers: {
+        'content-type': 'application/cbor',
+        ...(options.token ? { authorization: `Bearer ${options.token}` } : {}),
+      },
+      ...(options.ca ? { ca: options.ca } : {}),
+    });
   }
 
   call<T>(method: string, args: Args): Promise<T> {
@@ -72,7 +75,7 @@ export class Connection {
   }
 
   close(): void {
-    this.agent.destroy();
+    this.sockets.close();
   }
 
   private schedule(): void {
@@ -114,7 +117,7 @@ export class Connection {
       let failure: Error;
       let wait = pause;
       try {
-        const answer = await this.request(body, signal);
+        const answer = await this.sockets.post(body, signal);
         if (answer.status === 200) return decode(answer.body);
         failure = this.refusal(answer);
         const mayPass = answer.status === 429 || answer.status >= 500;
@@ -130,7 +133,7 @@ export class Connection {
           );
         }
         failure = transportError(
-          `Everstep at ${this.endpoint.origin} cannot be reached: ${(error as Error).message}`,
+          `Everstep at ${this.endpoint.origin} cannot be reached: ${(error as Error).message || (error as NodeJS.ErrnoException).code}`,
           error,
         );
       }
@@ -155,43 +158,4 @@ export class Connection {
       ...(code ? { code } : {}),
     });
   }
-
-  private request(body: Buffer, signal?: AbortSignal): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const send = this.endpoint.protocol === 'https:' ? https.request : http.request;
-      const request = send(
-        this.endpoint,
-        {
-          method: 'POST',
-          agent: this.agent,
-          ...(signal ? { signal } : {}),
-          headers: {
-            'content-type': 'application/cbor',
-            'content-length': body.length,
-            ...(this.options.token ? { authorization: `Bearer ${this.options.token}` } : {}),
-          },
-        },
-        (response) => {
-          const parts: Buffer[] = [];
-          response.on('data', (part: Buffer) => parts.push(part));
-          response.on('error', reject);
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              retryAfter: Number(response.headers['retry-after'] ?? 0) || 0,
-              body: parts.length === 1 ? parts[0]! : Buffer.concat(parts),
-            }),
-          );
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
-  }
-}
-
-interface Answer {
-  status: number;
-  retryAfter: number;
-  body: Buffer;
 }
