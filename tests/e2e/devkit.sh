@@ -27,6 +27,10 @@ tell() { sed -n "/# SKIP/d; s/^ok [0-9]* - \(.*\)/ok - \1${2:+ ($2)}/p; s/^not o
 # rules FOLDER NAME SPEC
 rules() {
   cd "$work/$1" || exit 1
+  node "$suite_modules/typescript/bin/tsc" --noEmit --strict --skipLibCheck --target es2022 --module nodenext \
+    --lib es2023,dom --types '' fits.ts >out 2>err
+  status=$?
+  expect "to the compiler what the package makes is a World ($2)" '((status == 0))'
   EXPECTED_SPEC=$3 timeout 120 node --test --test-reporter=tap package.test.mjs rules.test.mjs >rules.tap 2>rules.err
   status=$?
   tell rules.tap "$2"

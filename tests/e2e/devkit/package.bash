@@ -30,5 +30,5 @@ make_app() {
     [[ $module == */@everstep ]] || ln -s "$module" "$1/node_modules"
   done
   install_package "$1/node_modules"
-  cp "$source_dir"/tests/e2e/devkit/*.mjs "$1"
+  cp "$source_dir"/tests/e2e/devkit/*.{mjs,ts} "$1"
 }

@@ -1,5 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 import * as workflowWorld from '@workflow/world';
+import type { World } from '@workflow/world';
 import { resolveConfig, type Config, type EverstepWorldOptions } from './config.js';
 import { Connection } from './connection.js';
 import { createQueue } from './queue.js';
@@ -15,11 +16,32 @@ function installedSpec(): number {
   return typeof current === 'number' ? current : 3;
 }
 
+// What every generation has in the same place.
+function createCommon(spec: number, connect: () => Connection, configure: () => Config) {
+  return {
+    specVersion: spec,
+    capabilities: { hookResumeDedup: true, hookRetention: { active: true } },
+    ...createStorage(connect, spec),
+    ...createQueue(connect, configure),
+    async getEncryptionKeyForRun(run: string | { runId: string }): Promise<Uint8Array | undefined> {
+      const secret = configure().encryptionSecret;
+      if (!secret) return undefined;
+      const runId = typeof run === 'string' ? run : run.runId;
+      return new Uint8Array(hkdfSync('sha256', secret, 'everstep run key 1', runId, 32));
+    },
+  };
+}
+
+type Streams = ReturnType<typeof createStreams>;
+/** Fits the `World` of the installed `@workflow/world`. */
+export type EverstepWorld = ReturnType<typeof createCommon> &
+  (World extends { streams: unknown } ? { streams: Streams } : ReturnType<typeof flatStreams>);
+
 /**
  * A World for Workflow DevKit on an Everstep server. Making one costs nothing: the environment is
  * read and the server is called when the first call is made.
  */
-export function createWorld(options: EverstepWorldOptions = {}) {
+export function createWorld(options: EverstepWorldOptions = {}): EverstepWorld {
   const spec = installedSpec();
   let config: Config | undefined;
   let connection: Connection | undefined;
@@ -38,29 +60,19 @@ export function createWorld(options: EverstepWorldOptions = {}) {
     return connection;
   };
 
-  const { start, close, ...queue } = createQueue(connect, configure);
+  const common = createCommon(spec, connect, configure);
   const streams = createStreams(connect);
-
   const world = {
-    specVersion: spec,
-    capabilities: { hookResumeDedup: true, hookRetention: { active: true } },
-    ...createStorage(connect, spec),
-    ...queue,
-    start,
+    ...common,
     async close(): Promise<void> {
       if (!connection) return;
-      await close();
+      await common.close();
       connection.close();
     },
-    async getEncryptionKeyForRun(run: string | { runId: string }): Promise<Uint8Array | undefined> {
-      const secret = configure().encryptionSecret;
-      if (!secret) return undefined;
-      const runId = typeof run === 'string' ? run : run.runId;
-      return new Uint8Array(hkdfSync('sha256', secret, 'everstep run key 1', runId, 32));
-    },
   };
-  if (spec >= 4) return { ...world, streams };
-  return { ...world, ...flatStreams(streams) };
+  // Which of them is known now; what the types say was known when the application was compiled.
+  const placed: unknown = spec >= 4 ? { ...world, streams } : { ...world, ...flatStreams(streams) };
+  return placed as EverstepWorld;
 }
 
 // Up to version 3 streams are named without their run, which is a part of their name.
@@ -69,7 +81,7 @@ function runOfStream(name: string): string {
   return run ? `wrun_${run}` : 'none';
 }
 
-function flatStreams(streams: ReturnType<typeof createStreams>) {
+function flatStreams(streams: Streams) {
   type RunId = string | Promise<string>;
   type Chunk = string | Uint8Array;
   return {

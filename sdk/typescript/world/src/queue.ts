@@ -1,4 +1,5 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import type { MessageId } from '@workflow/world';
 import type { Config } from './config.js';
 import type { Connection } from './connection.js';
 import { ulid } from './ids.js';
@@ -10,10 +11,13 @@ export interface QueueOptions {
   headers?: Record<string, string>;
   delaySeconds?: number;
 }
+export interface Sent {
+  messageId: MessageId;
+}
 export type Handler = (
   message: unknown,
-  meta: { attempt: number; queueName: string; messageId: string },
-) => Promise<void | { timeoutSeconds: number }>;
+  meta: { attempt: number; queueName: string; messageId: MessageId },
+) => Promise<unknown>;
 
 const SAY_EVERY_MS = 5_000;
 const FIND_PORT_EVERY_MS = 100;
@@ -145,8 +149,8 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     async getDeploymentId(): Promise<string> {
       return configure().deploymentId;
     },
-    async queue(queueName: string, message: unknown, options?: QueueOptions) {
-      const sent = connect().call<{ messageId: string }>('queue.send', {
+    async queue(queueName: string, message: unknown, options?: QueueOptions): Promise<Sent> {
+      const sent = connect().call<Sent>('queue.send', {
         id: `msg_${ulid()}`,
         queue: queueName,
         group: groupOf(message),
@@ -162,7 +166,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
       return async (request) => {
         const header = (name: string) => request.headers.get(`everstep-${name}`) ?? '';
         const queueName = header('queue');
-        const messageId = header('message-id');
+        const messageId = header('message-id') as MessageId;
         const attempt = Number(header('attempt'));
         if (!queueName || !messageId || !(attempt >= 1)) {
           return Response.json({ error: 'Missing required headers' }, { status: 400 });
@@ -178,10 +182,8 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
         }
         try {
           const result = await handler(fromJson(body), { attempt, queueName, messageId });
-          if (typeof result?.timeoutSeconds === 'number') {
-            return Response.json({ timeoutSeconds: result.timeoutSeconds });
-          }
-          return Response.json({ ok: true });
+          const { timeoutSeconds } = (result ?? {}) as { timeoutSeconds?: unknown };
+          return Response.json(typeof timeoutSeconds === 'number' ? { timeoutSeconds } : { ok: true });
         } catch (error) {
           return Response.json(String(error), { status: 500 });
         }

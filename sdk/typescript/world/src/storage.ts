@@ -3,6 +3,9 @@ import { EverstepWorldError } from './errors.js';
 import { requestId } from './ids.js';
 
 type Data = Record<string, any>;
+// Runs, steps, events and hooks as the server tells of them. What they look like differs between the
+// generations of `@workflow/world`; the server keeps to the one that it is told.
+type Entity = any;
 export interface Paging {
   limit?: number;
   cursor?: string;
@@ -64,14 +67,14 @@ const OPAQUE: Record<string, string> = {
   hook_received: 'payload',
 };
 
-function reviveTimes<T extends Data>(entity: T): T {
+function reviveTimes(entity: Entity): Entity {
   for (const key of TIMES) {
-    if (typeof entity[key] === 'string') (entity as Data)[key] = new Date(entity[key]);
+    if (typeof entity[key] === 'string') entity[key] = new Date(entity[key]);
   }
   return entity;
 }
 
-function reviveEvent(event: Data): Data {
+function reviveEvent(event: Entity): Entity {
   if (event.eventData) reviveTimes(event.eventData);
   return event;
 }
@@ -80,7 +83,7 @@ function pageArgs(params?: { pagination?: Paging | undefined; resolveData?: stri
   return { ...params?.pagination, resolveData: params?.resolveData };
 }
 
-function page(answer: Page<Data>, revive: (entity: Data) => Data): Page<Data> {
+function page(answer: Page<Entity>, revive: (entity: Entity) => Entity): Page<Entity> {
   return { data: answer.data.map(revive), cursor: answer.cursor, hasMore: answer.hasMore };
 }
 
@@ -173,7 +176,7 @@ export function createStorage(connect: () => Connection, spec: number) {
       return named(error, { runId: runId ?? undefined, token: data.eventData?.token });
     }
     complete(data, params, created);
-    const result: Data = {};
+    const result: Entity = {};
     if (created.event) result.event = reviveEvent(created.event);
     else if (created.eventId) result.event = eventOf(runId ?? '', data, spec, params, created);
     if (created.run) result.run = created.run;
@@ -193,7 +196,7 @@ export function createStorage(connect: () => Connection, spec: number) {
     runs: {
       async get(id: string, params?: { resolveData?: string }) {
         try {
-          return await connect().call<Data>('runs.get', {
+          return await connect().call<Entity>('runs.get', {
             runId: id,
             resolveData: params?.resolveData,
           });
@@ -202,7 +205,7 @@ export function createStorage(connect: () => Connection, spec: number) {
         }
       },
       async list(params?: ListParams & { workflowName?: string; status?: string | string[] }) {
-        const answer = await connect().call<Page<Data>>('runs.list', {
+        const answer = await connect().call<Page<Entity>>('runs.list', {
           workflowName: params?.workflowName,
           status: params?.status,
           ...pageArgs(params),
@@ -218,18 +221,18 @@ export function createStorage(connect: () => Connection, spec: number) {
           eventType: 'attr_set',
           eventData: { changes, ...(options?.allowReservedAttributes ? { allowReservedAttributes: true } : {}) },
         });
-        const run = await connect().call<Data>('runs.get', { runId, resolveData: 'none' });
+        const run = await connect().call<Entity>('runs.get', { runId, resolveData: 'none' });
         return { attributes: run.attributes as Record<string, string> };
       },
     },
     steps: {
       async get(runId: string, stepId: string, params?: { resolveData?: string }) {
         return reviveTimes(
-          await connect().call<Data>('steps.get', { runId, stepId, resolveData: params?.resolveData }),
+          await connect().call<Entity>('steps.get', { runId, stepId, resolveData: params?.resolveData }),
         );
       },
       async list(params: ListParams & { runId: string }) {
-        const answer = await connect().call<Page<Data>>('steps.list', {
+        const answer = await connect().call<Page<Entity>>('steps.list', {
           runId: params.runId,
           ...pageArgs(params),
         });
@@ -240,12 +243,12 @@ export function createStorage(connect: () => Connection, spec: number) {
       create,
       async get(runId: string, eventId: string, params?: { resolveData?: string }) {
         return reviveEvent(
-          await connect().call<Data>('events.get', { runId, eventId, resolveData: params?.resolveData }),
+          await connect().call<Entity>('events.get', { runId, eventId, resolveData: params?.resolveData }),
         );
       },
       async list(params: ListParams & { runId: string }) {
         const read = (pagination?: Paging) =>
-          connect().call<Page<Data>>('events.list', {
+          connect().call<Page<Entity>>('events.list', {
             runId: params.runId,
             ...pageArgs({ ...params, pagination }),
           });
@@ -253,7 +256,7 @@ export function createStorage(connect: () => Connection, spec: number) {
           return page(await read(params.pagination), reviveEvent);
         }
         // From version 6 on a list without a limit is the whole rest.
-        const all: Page<Data> = { data: [], cursor: null, hasMore: true };
+        const all: Page<Entity> = { data: [], cursor: null, hasMore: true };
         let cursor = params.pagination?.cursor;
         while (all.hasMore) {
           const next = await read({ ...params.pagination, limit: 1000, ...(cursor ? { cursor } : {}) });
@@ -265,7 +268,7 @@ export function createStorage(connect: () => Connection, spec: number) {
         return page(all, reviveEvent);
       },
       async listByCorrelationId(params: ListParams & { correlationId: string; runId?: string }) {
-        const answer = await connect().call<Page<Data>>('events.listByCorrelationId', {
+        const answer = await connect().call<Page<Entity>>('events.listByCorrelationId', {
           runId: params.runId,
           correlationId: params.correlationId,
           ...pageArgs(params),
@@ -276,20 +279,20 @@ export function createStorage(connect: () => Connection, spec: number) {
     hooks: {
       async get(hookId: string, params?: { resolveData?: string }) {
         return reviveTimes(
-          await connect().call<Data>('hooks.get', { hookId, resolveData: params?.resolveData }),
+          await connect().call<Entity>('hooks.get', { hookId, resolveData: params?.resolveData }),
         );
       },
       async getByToken(token: string, params?: { resolveData?: string }) {
         try {
           return reviveTimes(
-            await connect().call<Data>('hooks.get', { token, resolveData: params?.resolveData }),
+            await connect().call<Entity>('hooks.get', { token, resolveData: params?.resolveData }),
           );
         } catch (error) {
           return named(error, { token });
         }
       },
       async list(params: ListParams & { runId?: string }) {
-        const answer = await connect().call<Page<Data>>('hooks.list', {
+        const answer = await connect().call<Page<Entity>>('hooks.list', {
           runId: params?.runId,
           ...pageArgs(params),
         });
