@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Applications of Workflow DevKit as their users have them: the example on the stable runtime and on the newest beta,
-# the stock command line and web UI, and TLS.
+# the stock command line and web UI of both, and TLS.
 # Usage: devkit_app.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -28,10 +28,14 @@ certificate() {
 }
 certificate server
 certificate stranger
-begin tls serve --data "$work/data" --listen 127.0.0.1:0 --tls-certificate server.pem --tls-key server.key
-wait_for 'says "listening on" tls.out'
-EVERSTEP_URL=$(sed -n 's/^listening on //p' tls.out)
-export EVERSTEP_URL EVERSTEP_TOKEN_FILE=$work/data/admin-token EVERSTEP_CA_FILE=$work/server.pem
+# serve_tls DATA: a server of its own.
+serve_tls() {
+  begin tls serve --data "$work/$1" --listen 127.0.0.1:0 --tls-certificate "$work/server.pem" --tls-key "$work/server.key"
+  wait_for 'says "listening on" tls.out'
+  EVERSTEP_URL=$(sed -n 's/^listening on //p' tls.out)
+  export EVERSTEP_URL EVERSTEP_TOKEN_FILE=$work/$1/admin-token EVERSTEP_CA_FILE=$work/server.pem
+}
+serve_tls data
 export WORKFLOW_TARGET_WORLD=@everstep/world
 make_app app "$stable_modules"
 cp -r "$example"/{server.mjs,order.mjs} "$source_dir/build/example-devkit/.well-known" app
@@ -59,68 +63,74 @@ expect "a file that is not there is named" 'says EVERSTEP_CA_FILE && says nowher
 EVERSTEP_URL=http://${EVERSTEP_URL#https://} ask
 expect "and without TLS it cannot be reached" 'says "WorkflowWorldError TRANSPORT: Everstep at http://"'
 
-node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON server.mjs >app.out 2>app.err &
-children+=($!)
-wait_for 'says "listening on" app.out'
-app=$(sed -n 's/^listening on //p' app.out)
-timeout 60 node order.mjs "$app" >out 2>err
-status=$?
-expect "an application works by TLS as without it" '((status == 0)) && says "charged 25 EUR" && says "signed by Ada"'
-
-# ---- the stock command line, on a run that waits for its webhook
+# ---- the stock command line and web UI of each generation
 wf() {
   timeout 60 node node_modules/.bin/workflow "$@" --backend @everstep/world >out 2>err </dev/null
   status=$?
 }
 # value NAME: of the first member with that name in the JSON of out.
 value() { sed -n "s/^ *\"$1\": \"\(.*\)\",*$/\1/p" out | head -n 1; }
-run_id=$(curl -s "$app/orders" --json "$order" | sed -n 's/.*"runId":"\([^"]*\)".*/\1/p')
 waits_for_hook() {
   "$everstep" events "$1" --server "$EVERSTEP_URL" --dialect devkit >events 2>err && says hook_created events
 }
-expect "a run waits for its webhook" 'wait_for "waits_for_hook $run_id"'
-wf inspect runs --json --limit 1
-expect "inspect runs begins with the newest" '((status == 0)) && [[ $(value runId) == "$run_id" ]]'
-wf inspect runs --json --status completed
-expect "inspect runs takes a status" '((status == 0)) && says "\"status\": \"completed\"" && ! says "$run_id"'
-wf inspect run "$run_id" --json
-expect "inspect run shows what it was given" '((status == 0)) && says "\"number\": \"7\"" && says "\"hose\""'
-wf inspect steps --runId "$run_id" --json
-expect "inspect steps lists them" '((status == 0)) && (($(grep -c "\"stepId\"" out) == 6)) && says "//charge"'
-step_id=$(value stepId)
-wf inspect step "$step_id" --runId "$run_id" --json
-expect "inspect step shows one" '((status == 0)) && says "on its way; sign at"'
-wf inspect events --runId "$run_id" --json --sort asc --limit 100
-expect "inspect events reads the log" \
-  '((status == 0)) && [[ $(value eventType) == run_created ]] && says step_retrying && says wait_completed && says hook_created'
-wf inspect hooks --runId "$run_id" --json
-expect "inspect hooks lists them" '((status == 0)) && says "$run_id" && says "\"isWebhook\": true"'
-hook_id=$(value hookId)
-wf inspect hook "$hook_id" --json
-expect "inspect hook shows one" '((status == 0)) && says "\"token\""'
-wf inspect sleeps --runId "$run_id" --json
-expect "inspect sleeps lists them" '((status == 0)) && says "\"resumeAt\"" && says "\"completedAt\""'
-wf inspect streams --runId "$run_id" --json
-expect "inspect streams lists them" '((status == 0)) && says "strm_${run_id#wrun_}_user"'
-wf health --json
-expect "health reaches the application through the queue" \
-  '((status == 0)) && says "\"allHealthy\": true" && (($(grep -c "\"healthy\": true" out) == 2))'
-wf start "$run_id" "$order" --json
-second_id=$(value runId)
-expect "start begins a workflow again" \
-  '((status == 0)) && [[ $second_id == wrun_* && $second_id != "$run_id" ]] && wait_for "waits_for_hook $second_id"'
-wf cancel "$second_id"
-"$everstep" show "$second_id" --server "$EVERSTEP_URL" >out 2>err
-expect "cancel ends a run" '((status == 0)) && says CANCELLED'
 
-# ---- the stock web UI
-wf_port=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
-node node_modules/.bin/workflow web --noBrowser --webPort "$wf_port" --backend @everstep/world >web.out 2>web.err </dev/null &
-children+=($!)
-wait_for 'says "Web UI available" web.out'
-node web_ui.mjs "http://localhost:$wf_port" "$run_id" >out 2>err
-status=$?
-cat out
-((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' out err | head -n 30; }
+# stock_tools NOTE ROUTES: with the application in this folder, which has so many routes that take messages.
+stock_tools() {
+  local app routes=$2 run_id second_id web_port
+  node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON server.mjs >app.out 2>app.err &
+  children+=($!)
+  wait_for 'says "listening on" app.out'
+  app=$(sed -n 's/^listening on //p' app.out)
+  timeout 60 node order.mjs "$app" >out 2>err
+  status=$?
+  expect "an application works by TLS as without it ($1)" '((status == 0)) && says "charged 25 EUR" && says "signed by Ada"'
+
+  run_id=$(curl -s "$app/orders" --json "$order" | sed -n 's/.*"runId":"\([^"]*\)".*/\1/p')
+  expect "a run waits for its webhook ($1)" 'wait_for "waits_for_hook $run_id"'
+  wf inspect runs --json --limit 1
+  expect "inspect runs begins with the newest ($1)" '((status == 0)) && [[ $(value runId) == "$run_id" ]]'
+  wf inspect runs --json --status completed
+  expect "inspect runs takes a status ($1)" '((status == 0)) && says "\"status\": \"completed\"" && ! says "$run_id"'
+  wf inspect run "$run_id" --json
+  expect "inspect run shows what it was given ($1)" '((status == 0)) && says "\"number\": \"7\"" && says "\"hose\""'
+  wf inspect steps --runId "$run_id" --json
+  expect "inspect steps lists them ($1)" '((status == 0)) && (($(grep -c "\"stepId\"" out) == 6)) && says "//charge"'
+  wf inspect step "$(value stepId)" --runId "$run_id" --json
+  expect "inspect step shows one ($1)" '((status == 0)) && says "on its way; sign at"'
+  wf inspect events --runId "$run_id" --json --sort asc --limit 100
+  expect "inspect events reads the log ($1)" \
+    '((status == 0)) && [[ $(value eventType) == run_created ]] && says step_retrying && says wait_completed && says hook_created'
+  wf inspect hooks --runId "$run_id" --json
+  expect "inspect hooks lists them ($1)" '((status == 0)) && says "$run_id" && says "\"isWebhook\": true"'
+  wf inspect hook "$(value hookId)" --json
+  expect "inspect hook shows one ($1)" '((status == 0)) && says "\"token\""'
+  wf inspect sleeps --runId "$run_id" --json
+  expect "inspect sleeps lists them ($1)" '((status == 0)) && says "\"resumeAt\"" && says "\"completedAt\""'
+  wf inspect streams --runId "$run_id" --json
+  expect "inspect streams lists them ($1)" '((status == 0)) && says "strm_${run_id#wrun_}_user"'
+  wf health --json
+  expect "health reaches the application through the queue ($1)" \
+    '((status == 0)) && says "\"allHealthy\": true" && (($(grep -c "\"healthy\": true" out) == routes))'
+  wf start "$run_id" "$order" --json
+  second_id=$(value runId)
+  expect "start begins a workflow again ($1)" \
+    '((status == 0)) && [[ $second_id == wrun_* && $second_id != "$run_id" ]] && wait_for "waits_for_hook $second_id"'
+  wf cancel "$second_id"
+  "$everstep" show "$second_id" --server "$EVERSTEP_URL" >out 2>err
+  expect "cancel ends a run ($1)" '((status == 0)) && says CANCELLED'
+
+  web_port=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
+  node node_modules/.bin/workflow web --noBrowser --webPort "$web_port" --backend @everstep/world >web.out 2>web.err </dev/null &
+  children+=($!)
+  wait_for 'says "Web UI available" web.out'
+  node web_ui.mjs "http://localhost:$web_port" "$run_id" "$routes" >out 2>err
+  status=$?
+  sed "/^\(not \)\?ok/s/\$/ ($1)/" out
+  ((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' out err | head -n 30; }
+}
+stock_tools 4.x 2
+cd "$work/next" || exit 1
+serve_tls next-data
+stock_tools "newest beta" 1
 
 exit $((failures > 0))
