@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kRowsPerRead = 1000;
 constexpr std::size_t kNameBytesMax = 1024;
+constexpr std::size_t kGroupBytesMax = 512;
 constexpr std::size_t kHeadersMax = 64;
 
 Error Bad(std::string what) { return {ErrorCode::kInvalidArgument, std::move(what), {}}; }
@@ -24,8 +25,8 @@ Status Check(const NewMessage& message, const MessageQueueOptions& options) {
   if (message.topic.empty() || message.topic.size() > kNameBytesMax) {
     return Bad("a message needs a topic of at most 1,024 bytes");
   }
-  if (message.key.size() > kNameBytesMax || message.group.size() > kNameBytesMax) {
-    return Bad("a message's key and group have at most 1,024 bytes");
+  if (message.key.size() > kNameBytesMax || message.group.size() > kGroupBytesMax) {
+    return Bad("a message's key has at most 1,024 bytes, its group 512");
   }
   if (message.headers.size() > kHeadersMax) return Bad("a message has at most 64 headers");
   if (message.body.size() > options.body_bytes_max) {
@@ -72,8 +73,7 @@ Status MessageQueue::Load() {
     auto head = DecodeMessageHead(row.key.name, *row.text);
     if (!head) return false;
     if (!head->group.empty() && parts_.is_gone(head->group)) {
-      dirty_.push_back({row.key, std::nullopt});
-      dirty_.push_back({ContentKey(row.key.name), std::nullopt});
+      PutRemoval(*head, dirty_);
       return true;
     }
     Entry& entry = messages_[row.key.name];
@@ -146,7 +146,7 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
       ids.push_back(head.id);
       mine.push_back(head.id);
       rows.push_back(HeadRow(head));
-      rows.push_back({ContentKey(head.id), EncodeMessageContent(message.headers, message.body)});
+      rows.push_back({ContentKey(head), EncodeMessageContent(message.headers, message.body)});
       messages_[head.id].head = std::move(head);
     }
   }
@@ -311,6 +311,7 @@ Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::strin
 }
 
 Result<bool> MessageQueue::Remove(const std::string& tenant_id, const std::string& id) {
+  std::vector<TenantDocument> rows;
   {
     const std::lock_guard lock(mutex_);
     const auto found = messages_.find(id);
@@ -318,10 +319,10 @@ Result<bool> MessageQueue::Remove(const std::string& tenant_id, const std::strin
                        found->second.state == State::kDead;
     if (!there) return false;
     --dead_;
+    PutRemoval(found->second.head, rows);
     Forget(id);
   }
-  const Status written = parts_.rows.Write(
-      {{{DocumentKind::kMessage, kQueueRows, id}, std::nullopt}, {ContentKey(id), std::nullopt}});
+  const Status written = parts_.rows.Write(std::move(rows));
   if (!written) return written.error();
   return true;
 }

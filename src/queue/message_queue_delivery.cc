@@ -132,7 +132,7 @@ MessageQueue::Live* MessageQueue::FindPlace(const Topic& topic) {
 
 void MessageQueue::Launch(Entry& entry, Live& live) {
   MessageCourier::Delivery delivery;
-  const auto content = parts_.store.Read()->FindDocument(ContentKey(entry.head.id));
+  const auto content = parts_.store.Read()->FindDocument(ContentKey(entry.head));
   const auto decoded =
       content && *content ? DecodeMessageContent(**content) : std::optional<MessageContent>();
   entry.state = State::kUnderWay;
@@ -196,8 +196,7 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
   MessageHead& head = entry.head;
   switch (outcome.kind) {
     case Kind::kDone:
-      dirty_.push_back({{DocumentKind::kMessage, kQueueRows, head.id}, std::nullopt});
-      dirty_.push_back({ContentKey(head.id), std::nullopt});
+      PutRemoval(head, dirty_);
       return Forget(head.id);
     case Kind::kAgain:
       head.due_at = now + outcome.after;

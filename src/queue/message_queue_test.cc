@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/append_authority.h"
 #include "testing/manual_clock.h"
 
 namespace everstep {
@@ -304,6 +305,31 @@ TEST_F(MessageQueueTest, MessagesOfAGroupThatIsGoneAreDropped) {
   gone_.clear();
   Crash();
   EXPECT_EQ(queue_->CountAll().waiting, 1U);
+}
+
+TEST_F(MessageQueueTest, MessagesGoWithTheirRun) {
+  AppendAuthority authority(*store_, committer_, clock_, random_, {});
+  EventWrite start;
+  start.type = EventType::kRunStarted;
+  start.run_id = RunId("run");
+  EventWrite end = start;
+  end.type = EventType::kRunCompleted;
+  const AppendOrder order{start.run_id, {start, end}};
+  const RunScope scope{"acme", "p", "e", "plan", "1"};
+  ASSERT_TRUE(authority.Await(authority.Submit(std::span(&order, 1), scope))[0]);
+  const std::string id = Send({.group = "run", .body = "a"});
+  Send({.group = "run-2", .body = "b"});
+  Send({.tenant_id = "other", .group = "run", .body = "c"});
+  ASSERT_EQ(*authority.Purge(std::vector{start.run_id}, {}), 1U);
+  const auto count = [this](DocumentKind kind, const std::string& tenant_id) {
+    return store_->Read()->ListDocuments({.kind = kind, .tenant_id = tenant_id})->size();
+  };
+  EXPECT_EQ(count(DocumentKind::kMessage, {}), 2U);
+  EXPECT_EQ(count(DocumentKind::kMessageContent, "acme"), 1U);
+  EXPECT_EQ(count(DocumentKind::kMessageContent, "other"), 1U);
+  Crash();
+  ASSERT_TRUE(queue_->Register(App("app")));
+  EXPECT_THAT(Delivered(), ElementsAre("b"));
 }
 
 }  // namespace

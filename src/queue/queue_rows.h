@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "queue/endpoint.h"
 #include "queue/message.h"
@@ -17,8 +18,13 @@ inline constexpr const char* kQueueRows = "";
 inline TenantDocument HeadRow(const MessageHead& head) {
   return {{DocumentKind::kMessage, kQueueRows, head.id}, EncodeMessageHead(head)};
 }
-inline DocumentKey ContentKey(const std::string& id) {
-  return {DocumentKind::kMessageContent, kQueueRows, id};
+// Under its tenant and group, so that it is found, and goes, with a run.
+inline DocumentKey ContentKey(const MessageHead& head) {
+  return {DocumentKind::kMessageContent, head.tenant_id, head.group + '\0' + head.id};
+}
+inline void PutRemoval(const MessageHead& head, std::vector<TenantDocument>& rows) {
+  rows.push_back({{DocumentKind::kMessage, kQueueRows, head.id}, std::nullopt});
+  rows.push_back({ContentKey(head), std::nullopt});
 }
 inline TenantDocument EndpointRow(const std::string& place, std::optional<std::string> text) {
   return {{DocumentKind::kEndpoint, kQueueRows, place}, std::move(text)};

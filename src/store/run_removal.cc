@@ -40,20 +40,25 @@ Status RunRemoval::Remove(const RunId& run_id, Timestamp now) {
   batch_.Delete(Table::kRuns, keys_.RunById(run_id));
   batch_.Delete(Table::kRuns, keys_.RunByNo(**run));
   batch_.Delete(Table::kMeta, keys_.Quarantine(**run));
-  const Status streams = RemoveStreams(remains->tenant_id, run_id);
-  if (!streams) return streams;
+  const Status documents = RemoveDocuments(remains->tenant_id, run_id);
+  if (!documents) return documents;
   Subtract(*remains);
   removed_.insert(**run);
   return PutTombstone(run_id, {remains->status, remains->last_seq, now});
 }
 
-Status RunRemoval::RemoveStreams(const std::string& tenant_id, const RunId& run_id) {
+Status RunRemoval::RemoveDocuments(const std::string& tenant_id, const RunId& run_id) {
   if (tenant_id.empty()) return Ok();
-  for (const DocumentKind kind : {DocumentKind::kStream, DocumentKind::kStreamChunk}) {
+  for (const DocumentKind kind :
+       {DocumentKind::kStream, DocumentKind::kStreamChunk, DocumentKind::kMessageContent}) {
     const std::string prefix(keys_.Document({kind, tenant_id, run_id.value() + '\0'}));
     auto row = reader_.view().Seek(Table::kMeta, prefix);
     for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
       batch_.Delete(Table::kMeta, row->key());
+      if (kind != DocumentKind::kMessageContent) continue;
+      // The message itself stands under its id, among those of all tenants.
+      const std::string id(row->key().substr(prefix.size()));
+      batch_.Delete(Table::kMeta, keys_.Document({DocumentKind::kMessage, {}, id}));
     }
     if (!row->status()) return At({.table = Table::kMeta}, row->status().error());
   }

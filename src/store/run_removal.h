@@ -31,8 +31,9 @@ class RunRemoval {
     EventSeq last_seq;
     std::vector<std::string> index_rows;
   };
+  // Its streams, and its messages in the queue.
+  Status RemoveDocuments(const std::string& tenant_id, const RunId& run_id);
   // From the run's own rows; kStoreCorrupt when one of them cannot be read.
-  Status RemoveStreams(const std::string& tenant_id, const RunId& run_id);
   Result<Remains> Trace(const RunId& run_id);
   // By a walk over the whole index, for a run that cannot be traced.
   Result<Remains> Search(const RunId& run_id, RunNo run);
