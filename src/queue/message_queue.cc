@@ -231,18 +231,6 @@ void MessageQueue::Unregister(const std::string& tenant_id, const std::string& i
   WakeLocked();
 }
 
-std::optional<std::string> MessageQueue::FindPrefix(const std::string& tenant_id,
-                                                    std::string_view ending) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [place, live] : endpoints_) {
-    if (live.endpoint.tenant_id != tenant_id) continue;
-    for (const Endpoint::Route& route : live.endpoint.routes) {
-      if (route.topic_prefix.ends_with(ending)) return route.topic_prefix;
-    }
-  }
-  return std::nullopt;
-}
-
 void MessageQueue::DropSilent() {
   const auto silent = SteadyNow() - options_.endpoint_lease;
   std::erase_if(endpoints_, [&](const auto& entry) {

@@ -101,8 +101,6 @@ class MessageQueue {
   // Again with the same id: it is still there.
   Status Register(Endpoint endpoint);
   void Unregister(const std::string& tenant_id, const std::string& id);
-  // What topics of one of the tenant's endpoints begin with, where that ends so.
-  std::optional<std::string> FindPrefix(const std::string& tenant_id, std::string_view ending);
   // Groups that were held may have been released.
   void LookAgain();
 

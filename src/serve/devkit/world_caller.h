@@ -12,6 +12,7 @@ struct WorldCaller {
   std::string tenant_id;
   std::uint32_t spec = 0;  // the newest version of runs that the application understands
   Timestamp now{};
+  std::string queue_namespace{};  // of the names of its queues
 };
 
 }  // namespace everstep

@@ -67,6 +67,13 @@ void AddMember(std::string_view key, std::string_view value, std::string& object
   object.append(JsonQuote(key)).append(":").append(value).append("}");
 }
 
+// devkit/<version>, and behind another slash the name space of its queues if there is one.
+std::string EngineRef(std::uint64_t spec, const std::string& queue_namespace) {
+  std::string ref = std::string(kEngine) + std::to_string(spec);
+  if (!queue_namespace.empty()) ref.append("/").append(queue_namespace);
+  return ref;
+}
+
 std::string JsonOf(const CborItem& value) {
   std::string text;
   JsonWriter json(text);
@@ -83,6 +90,15 @@ std::uint64_t SpecOf(const RunState& run) {
     (void)std::from_chars(ref.data() + kEngine.size(), ref.data() + ref.size(), spec);
   }
   return spec;
+}
+
+std::string FlowTopicOf(const RunState& run) {
+  const std::string_view ref = run.engine_run_ref;
+  const std::size_t slash =
+      ref.starts_with(kEngine) ? ref.find('/', kEngine.size()) : std::string_view::npos;
+  std::string topic = "__";
+  if (slash != std::string_view::npos) topic.append(ref.substr(slash + 1)).append("_");
+  return topic.append("wkf_workflow_").append(run.scope.plan_id);
 }
 
 std::optional<WorldError> WorldOrder::Read(const CborItem& args, const WorldCaller& caller,
@@ -215,7 +231,7 @@ std::optional<WorldError> WorldOrder::Add(std::string_view name, const CborItem*
   if (payload != nullptr) AddMember(spec.payload_member, JsonOf(*payload), write.payload);
   switch (spec.type) {
     case kRunCreated:
-      write.facts.engine_run_ref = std::string(kEngine) + std::to_string(spec_version_);
+      write.facts.engine_run_ref = EngineRef(spec_version_, caller_.queue_namespace);
       break;
     case kHookCreated:
       if (data != nullptr) write.facts.due_at = data->Time("tokenRetentionUntil");

@@ -16,6 +16,9 @@ namespace everstep {
 // The version of the rules that a run was made by; zero: it is no run of an application.
 std::uint64_t SpecOf(const RunState& run);
 
+// The queue of messages that replay the run: in the name space of the application that began it.
+std::string FlowTopicOf(const RunState& run);
+
 // The opaque part of an event is at most this long.
 inline constexpr std::size_t kWorldPayloadBytesMax = 8 << 20;
 

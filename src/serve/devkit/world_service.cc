@@ -15,8 +15,7 @@ constexpr std::size_t kChunkBytesPerRead = 4 << 20;
 constexpr std::chrono::milliseconds kWaitMost{60'000};
 constexpr std::uint32_t kConcurrencyMost = 10'000;
 constexpr std::size_t kPreloadMax = 1000;  // events; a longer log is read in pages
-constexpr std::string_view kFlowTopic = "__wkf_workflow_";
-constexpr std::string_view kFlowTopicEnd = "_wkf_workflow_";  // behind a name space
+constexpr std::size_t kNamespaceMax = 64;
 
 std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
 
@@ -31,6 +30,13 @@ WorldOutcome OutcomeOf(const Status& status) {
 
 std::uint32_t SpecOf(const CborItem& request) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(request.Uint("spec"), UINT32_MAX));
+}
+
+// As the runtime has them: a small letter, and more of them or digits.
+bool IsNamespace(std::string_view name) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && name.size() <= kNamespaceMax && is_letter(name[0]) &&
+         std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
 bool Writes(std::string_view method) {
@@ -64,7 +70,12 @@ void WorldService::Handle(const CallPtr& call) {
     return call->Fail(HttpCode::kBadRequest, "a list of at most 1,000 calls is needed");
   }
   if (WaitsForStream(call, request)) return;
-  const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now()};
+  const std::string_view space = request->Text("namespace");
+  if (!space.empty() && !IsNamespace(space)) {
+    return call->Fail(HttpCode::kBadRequest, "a name space is small letters and digits");
+  }
+  const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now(),
+                           std::string(space)};
   std::vector<One> calls(list->items.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     calls[i].args = &list->items[i];
@@ -268,7 +279,7 @@ std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& deli
   cbor.End();
   cbor.End();
   WorldOrder order;
-  const WorldCaller caller{delivery.tenant_id, UINT32_MAX, parts_.clock.Now()};
+  const WorldCaller caller{delivery.tenant_id, UINT32_MAX, parts_.clock.Now(), {}};
   if (auto bad = WorldOrder::Read(*ParseCbor(bytes), caller, {}, order)) {
     return Error{ErrorCode::kInvalidArgument, std::move(bad->message), {}};
   }
@@ -283,9 +294,7 @@ std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& deli
   // harm.
   NewMessage wake;
   wake.tenant_id = delivery.tenant_id;
-  wake.topic =
-      parts_.queue.FindPrefix(delivery.tenant_id, kFlowTopicEnd).value_or(std::string(kFlowTopic)) +
-      run.state.scope.plan_id;
+  wake.topic = FlowTopicOf(run.state);
   wake.group = run.run_id.value();
   wake.body = "{\"runId\":" + JsonQuote(run.run_id.value()) + "}";
   const auto sent = parts_.queue.Send({std::move(wake)});

@@ -74,6 +74,31 @@ const stopped = call('GET', `/v1/runs/${cancelled}?wait=50s`);
 execFileSync(program, ['signal', cancelled, 'CANCEL', '--reason', 'enough', '--server', `http://${listen}`]);
 expect('a call that waits hears of a cancellation', (await stopped).body.status === 'CANCELLED');
 
+// ---- name spaces: what is delivered to a run goes to the application that began it, whoever else is there
+const heard = [];
+async function applicationIn(space) {
+  const listener = http.createServer((request, response) => {
+    heard.push(`${space || 'none'}: ${request.headers['everstep-queue']}`);
+    response.end('{"ok":true}');
+  });
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  const mine = createWorld({ appUrl: `http://127.0.0.1:${listener.address().port}` });
+  process.env.WORKFLOW_QUEUE_NAMESPACE = space;
+  await mine.start();
+  delete process.env.WORKFLOW_QUEUE_NAMESPACE;
+  return { world: mine, close: async () => (await mine.close(), listener.closeAllConnections(), listener.close()) };
+}
+const spaces = [];
+for (const space of ['aaa', 'shop', 'zoo']) spaces.push(await applicationIn(space));
+const shops = `wrun_${runId.slice(5, 15)}${'7'.repeat(16)}`;
+const { events: shopEvents } = spaces[1].world;
+await shopEvents.create(shops, { eventType: 'run_created', eventData: { deploymentId: 'd', workflowName: 'w', input: new Uint8Array([1]) } });
+await shopEvents.create(shops, { eventType: 'hook_created', correlationId: 'hook_1', eventData: { token: `${token}-shop` } });
+await call('POST', `/v1/hooks/${token}-shop`, { data: 1 });
+await until(() => heard.length > 0);
+expect('a delivery wakes the run in the name space that it began in', heard[0] === 'shop: __shop_wkf_workflow_w', heard);
+for (const one of spaces) await one.close();
+
 // ---- sinks and dialects
 const last = (await call('GET', `/v1/runs/${runId}`)).body.lastEventSeq;
 const own = () => received.filter((event) => event.runId === runId).map((event) => event.runSeq);

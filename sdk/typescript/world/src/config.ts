@@ -34,6 +34,7 @@ export interface Config {
   deliverySecret?: string;
   encryptionSecret?: string;
   deploymentId: string;
+  queueNamespace?: string; // in the names of queues, as the runtime has it
   retryForMs?: number;
 }
 
@@ -56,6 +57,7 @@ export function resolveConfig(options: EverstepWorldOptions): Config {
     appUrl: options.appUrl ?? env.EVERSTEP_APP_URL ?? env.WORKFLOW_LOCAL_BASE_URL,
     deliverySecret: options.deliverySecret ?? env.EVERSTEP_DELIVERY_SECRET,
     encryptionSecret: options.encryptionSecret ?? env.EVERSTEP_ENCRYPTION_SECRET,
+    queueNamespace: env.WORKFLOW_QUEUE_NAMESPACE,
     retryForMs: options.retryForMs,
   };
   return {

@@ -7,6 +7,7 @@ export interface ConnectionOptions {
   url: string;
   token?: string;
   spec: number;
+  queueNamespace?: string;
   ca?: string | Buffer; // PEM: who vouches for the server
   retryForMs?: number; // how long a call is repeated while the server cannot be reached
 }
@@ -99,7 +100,8 @@ export class Connection {
 
   private async send(batch: Waiting[], signal?: AbortSignal): Promise<void> {
     try {
-      const body = encode({ spec: this.options.spec, calls: batch.map((one) => one.args) });
+      const { spec, queueNamespace: namespace } = this.options;
+      const body = encode({ spec, namespace, calls: batch.map((one) => one.args) });
       const answers = (await this.post(body, signal)) as [number, unknown][];
       batch.forEach((one, i) => {
         const [failed, value] = answers[i]!;

@@ -48,12 +48,13 @@ export function createWorld(options: EverstepWorldOptions = {}): EverstepWorld {
   const configure = () => (config ??= resolveConfig(options));
   const connect = () => {
     if (!connection) {
-      const { url, token, ca, retryForMs } = configure();
+      const { url, token, ca, queueNamespace, retryForMs } = configure();
       connection = new Connection({
         url,
         spec,
         ...(token ? { token } : {}),
         ...(ca ? { ca } : {}),
+        ...(queueNamespace ? { queueNamespace } : {}),
         ...(retryForMs !== undefined ? { retryForMs } : {}),
       });
     }

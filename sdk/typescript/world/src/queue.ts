@@ -23,8 +23,7 @@ const SAY_EVERY_MS = 5_000;
 const FIND_PORT_EVERY_MS = 100;
 const SIGNED_WITHIN_S = 300;
 
-function namespaced(kind: 'workflow' | 'step'): string {
-  const namespace = process.env.WORKFLOW_QUEUE_NAMESPACE;
+function prefixOf(kind: 'workflow' | 'step', namespace?: string): string {
   return namespace ? `__${namespace}_wkf_${kind}_` : `__wkf_${kind}_`;
 }
 
@@ -96,7 +95,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     if (!base || closed) return false;
     const config = configure();
     const route = (kind: 'workflow' | 'step', path: string) => ({
-      prefix: namespaced(kind),
+      prefix: prefixOf(kind, config.queueNamespace),
       url: `${base.replace(/\/+$/, '')}/.well-known/workflow/v1/${path}`,
     });
     await connect().call('queue.register', {
