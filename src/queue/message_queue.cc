@@ -76,10 +76,7 @@ Status MessageQueue::Load() {
       PutRemoval(*head, dirty_);
       return true;
     }
-    Entry& entry = messages_[row.key.name];
-    entry.head = *std::move(head);
-    if (!entry.head.key.empty()) keys_[KeyOf(entry.head)] = entry.head.id;
-    Place(entry);
+    Place(Keep(*std::move(head)));
     return true;
   });
 }
@@ -142,12 +139,11 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
         continue;
       }
       head.id = std::move(message.id);
-      if (!head.key.empty()) keys_[KeyOf(head)] = head.id;
       ids.push_back(head.id);
       mine.push_back(head.id);
       rows.push_back(HeadRow(head));
       rows.push_back({ContentKey(head), EncodeMessageContent(message.headers, message.body)});
-      messages_[head.id].head = std::move(head);
+      (void)Keep(std::move(head));
     }
   }
   const Status written = rows.empty() ? Ok() : parts_.rows.Write(std::move(rows));
@@ -175,10 +171,23 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
   return ids;
 }
 
+MessageQueue::Entry& MessageQueue::Keep(MessageHead head) {
+  Entry& entry = messages_[head.id];
+  if (!head.key.empty()) keys_[KeyOf(head)] = head.id;
+  if (!head.group.empty()) members_[{head.tenant_id, head.group}].insert(head.id);
+  entry.head = std::move(head);
+  return entry;
+}
+
 void MessageQueue::Forget(const std::string& id) {
   const auto found = messages_.find(id);
   if (found == messages_.end()) return;
-  if (!found->second.head.key.empty()) keys_.erase(KeyOf(found->second.head));
+  const MessageHead& head = found->second.head;
+  if (!head.key.empty()) keys_.erase(KeyOf(head));
+  if (const auto group = members_.find({head.tenant_id, head.group}); group != members_.end()) {
+    group->second.erase(id);
+    if (group->second.empty()) members_.erase(group);
+  }
   messages_.erase(found);
 }
 

@@ -56,6 +56,7 @@ struct MessageQueueOptions {
   std::uint32_t attempts_max = 64;  // failures before a message is given up
   std::chrono::milliseconds retry_first{1'000};
   std::chrono::milliseconds retry_most{60'000};
+  std::chrono::milliseconds wake_most{3'600'000};  // between messages that wake a group in vain
   std::chrono::milliseconds endpoint_lease{30'000};  // without a word an endpoint is dropped
   std::size_t messages_max = 1'000'000;
   std::size_t body_bytes_max = 16 << 20;
@@ -79,6 +80,12 @@ class MessageQueue {
     std::function<bool(const std::string& tenant_id, const std::string& group)> is_held;
     // Whether a group is over for good (its run was removed). Asked when the store is opened.
     std::function<bool(const std::string& group)> is_gone;
+    // What lets a group go on whose last message is done with (`has_later`: but for some that are
+    // due much later), though it is not over; nothing: it may rest. Its tenant, group and key are
+    // set here. Asked under the queue's lock.
+    std::function<std::optional<NewMessage>(const std::string& tenant_id, const std::string& group,
+                                            bool has_later)>
+        wake = {};
   };
 
   // Reads what the store has, and drops messages of groups that are gone; nothing is delivered
@@ -155,7 +162,10 @@ class MessageQueue {
   void Place(Entry& entry);  // by its due time
   void MakeReady(Entry& entry);
   void FreeGroup(const Entry& entry);
+  Entry& Keep(MessageHead head);
   void Forget(const std::string& id);
+  // `done` was of the group, and is out of the queue: the group must not be forgotten with it.
+  void WakeIdleGroup(const MessageHead& done);
   void DropSilent();
   void Dispatch();
   bool DispatchOne(const Topic& topic, std::deque<std::string>& ready);
@@ -171,6 +181,7 @@ class MessageQueue {
   UlidGenerator ulids_;  // guarded by mutex_, as all below
   std::map<std::string, Entry> messages_;
   std::unordered_map<std::string, std::string> keys_;  // to the message's id
+  std::map<Group, std::set<std::string>> members_;     // ids of messages that have a group
   std::set<std::pair<Timestamp, std::string>> due_;
   std::map<Topic, std::deque<std::string>> ready_;
   struct GroupState {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookHeldEvery{500};
 constexpr std::size_t kErrorBytesMax = 1024;
+constexpr std::chrono::minutes kMuchLater{1};
+constexpr const char* kWakeKey = "everstep/wake";
 
 }  // namespace
 
@@ -195,9 +197,12 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
   const Timestamp now = parts_.clock.Now();
   MessageHead& head = entry.head;
   switch (outcome.kind) {
-    case Kind::kDone:
+    case Kind::kDone: {
       PutRemoval(head, dirty_);
-      return Forget(head.id);
+      const MessageHead done = head;
+      Forget(done.id);
+      return WakeIdleGroup(done);
+    }
     case Kind::kAgain:
       head.due_at = now + outcome.after;
       break;
@@ -216,6 +221,38 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
   }
   dirty_.push_back(HeadRow(head));
   Place(entry);
+}
+
+// What wakes the group becomes durable in the write that takes out the last message.
+void MessageQueue::WakeIdleGroup(const MessageHead& done) {
+  if (done.group.empty() || !parts_.wake) return;
+  const Timestamp now = parts_.clock.Now();
+  const auto members = members_.find({done.tenant_id, done.group});
+  const bool has_later = members != members_.end();
+  if (has_later) {
+    // One that was given up waits for an operator, and so does its group.
+    const bool goes_on = std::ranges::any_of(members->second, [&](const std::string& id) {
+      const MessageHead& other = messages_.at(id).head;
+      return other.dead || other.due_at <= now + kMuchLater;
+    });
+    if (goes_on) return;
+  }
+  auto message = parts_.wake(done.tenant_id, done.group, has_later);
+  if (!message) return;
+  MessageHead head;
+  head.id = "msg_" + ulids_.Next();
+  head.tenant_id = done.tenant_id;
+  head.topic = std::move(message->topic);
+  head.group = done.group;
+  head.key = kWakeKey;
+  head.sent_at = now;
+  // In vain it comes after twice the time, so that a group that cannot go on is no load.
+  std::chrono::microseconds delay = options_.retry_first;
+  if (done.key == kWakeKey) delay = std::max(delay, 2 * (done.due_at - done.sent_at));
+  head.due_at = now + std::min<std::chrono::microseconds>(delay, options_.wake_most);
+  dirty_.push_back(HeadRow(head));
+  dirty_.push_back({ContentKey(head), EncodeMessageContent(message->headers, message->body)});
+  Place(Keep(std::move(head)));
 }
 
 }  // namespace everstep

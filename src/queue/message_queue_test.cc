@@ -35,7 +35,13 @@ class MessageQueueTest : public testing::Test {
     auto queue = MessageQueue::Open(
         {*store_, rows_, clock_, random_, courier_,
          [this](const std::string&, const std::string& group) { return held_.contains(group); },
-         [this](const std::string& group) { return gone_.contains(group); }},
+         [this](const std::string& group) { return gone_.contains(group); },
+         [this](const std::string&, const std::string& group, bool has_later) {
+           asked_.push_back(group + (has_later ? ", later" : ""));
+           return stalled_.contains(group) ? std::optional<NewMessage>({.topic = "orders.wake",
+                                                                        .body = "wake"})
+                                           : std::nullopt;
+         }},
         options);
     ASSERT_TRUE(queue) << ToString(queue.error());
     queue_ = std::move(*queue);
@@ -79,6 +85,8 @@ class MessageQueueTest : public testing::Test {
   HeldCourier courier_;
   std::set<std::string> held_;
   std::set<std::string> gone_;
+  std::set<std::string> stalled_;
+  std::vector<std::string> asked_;  // whether they are stalled
   std::unique_ptr<MessageQueue> queue_;
   std::size_t seen_ = 0;
 };
@@ -330,6 +338,63 @@ TEST_F(MessageQueueTest, MessagesGoWithTheirRun) {
   Crash();
   ASSERT_TRUE(queue_->Register(App("app")));
   EXPECT_THAT(Delivered(), ElementsAre("b"));
+}
+
+TEST_F(MessageQueueTest, AGroupThatIsStalledIsWokenWhenItsLastMessageIsDone) {
+  ASSERT_TRUE(queue_->Register(App("app")));
+  stalled_ = {"run"};
+  Send({.group = "run", .key = "1", .body = "1"});
+  Send({.group = "run", .key = "2", .body = "2"});
+  EXPECT_THAT(Delivered(), ElementsAre("1", "2"));
+  End(0);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_THAT(asked_, IsEmpty());
+  End(1);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_THAT(asked_, ElementsAre("run"));
+  seen_ = 0;
+  Crash();  // what wakes it is as durable as the end of the last message
+  clock_.Advance(1s);
+  EXPECT_THAT(Delivered(), ElementsAre("wake"));
+  EXPECT_EQ(Head(0).topic, "orders.wake");
+  EXPECT_EQ(Head(0).group, "run");
+  stalled_.clear();
+  End(0);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_EQ(queue_->CountAll().waiting, 0U);
+}
+
+TEST_F(MessageQueueTest, AGroupThatIsWokenInVainIsWokenLessAndLessOften) {
+  ASSERT_TRUE(queue_->Register(App("app")));
+  stalled_ = {"run"};
+  Send({.group = "run", .body = "1"});
+  EXPECT_THAT(Delivered(), ElementsAre("1"));
+  End(0);
+  std::size_t index = 1;
+  for (const auto pause : {1s, 2s, 4s, 8s}) {
+    EXPECT_THAT(Delivered(), IsEmpty());
+    clock_.Advance(pause - 1ms);
+    EXPECT_THAT(Delivered(), IsEmpty());
+    clock_.Advance(1ms);
+    EXPECT_THAT(Delivered(), ElementsAre("wake"));
+    End(index++);
+  }
+}
+
+TEST_F(MessageQueueTest, MessagesThatComeMuchLaterDoNotKeepAGroupFromBeingWoken) {
+  ASSERT_TRUE(queue_->Register(App("app")));
+  stalled_ = {"run", "soon"};
+  Send({.group = "run", .body = "1"});
+  Send({.group = "run", .key = "sleep", .body = "much later", .delay = 1h});
+  Send({.group = "soon", .body = "2"});
+  Send({.group = "soon", .key = "retry", .body = "soon", .delay = 30s});
+  Send({.group = "rests", .body = "3"});
+  EXPECT_THAT(Delivered(), ElementsAre("1", "2", "3"));
+  for (const std::size_t index : {0U, 1U, 2U}) End(index);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_THAT(asked_, ElementsAre("run, later", "rests"));
+  clock_.Advance(1s);
+  EXPECT_THAT(Delivered(), ElementsAre("wake"));
 }
 
 }  // namespace

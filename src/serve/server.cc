@@ -10,6 +10,7 @@
 #include "queue/http_courier.h"
 #include "serve/access_tokens.h"
 #include "serve/audit_log.h"
+#include "serve/devkit/stalled_run.h"
 #include "work/server_engine.h"
 
 namespace everstep {
@@ -152,8 +153,12 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
     const auto tombstone = store.Read()->FindTombstone(RunId(group));
     return tombstone && *tombstone;
   };
+  const auto wake = [&store](const std::string& tenant_id, const std::string& group, bool later) {
+    return WakeStalledRun(*store.Read(), tenant_id, RunId(group), later);
+  };
   auto queue = MessageQueue::Open(
-      {store, *rows_, SystemClock(), SystemRandom(), *courier_, is_held, is_gone}, options.queue);
+      {store, *rows_, SystemClock(), SystemRandom(), *courier_, is_held, is_gone, wake},
+      options.queue);
   if (!queue) return std::move(queue).error();
   queue_ = *std::move(queue);
   return Ok();

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # An application of Workflow DevKit and its server, killed at random under load.
-# EVERSTEP_CHAOS_SECONDS: for how long (10). EVERSTEP_CHAOS_SEED: who is killed when.
+# EVERSTEP_CHAOS_SECONDS: for how long (10). EVERSTEP_CHAOS_SEED: who is killed when. EVERSTEP_CHAOS_RUNTIMES: with which
+# generations of the runtime, one after the other (next); stable, suite, next.
 # Usage: devkit_chaos.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -8,11 +9,22 @@ here=$(cd "$(dirname "$0")" && pwd)
 source "$here/checks.bash"
 source "$here/devkit/package.bash"
 seconds=${EVERSTEP_CHAOS_SECONDS:-10}
-make_app app "$suite_modules"
-cd app || exit 1
-timeout $((5 * seconds + 300)) node chaos.mjs "$everstep" "$work/chaos" "$seconds" "${EVERSTEP_CHAOS_SEED:-7}"
-(($? == 0)) || failures=$((failures + 1))
-run log verify --store "$work/chaos/data/store"
-expect "the store verifies after all of it" '((status == 0))'
+
+for runtime in ${EVERSTEP_CHAOS_RUNTIMES:-next}; do
+  modules=${runtime}_modules
+  make_app "$work/$runtime" "${!modules}"
+  cd "$work/$runtime" || exit 1
+  cp -r "$here"/devkit/chaos/. .
+  echo '{"private":true}' >package.json
+  WORKFLOW_TARGET_WORLD=@everstep/world timeout 60 node node_modules/.bin/workflow build >out 2>err
+  status=$?
+  expect "the application is built ($runtime)" '((status == 0))'
+  timeout $((5 * seconds + 300)) node chaos.mjs "$everstep" "$work/$runtime/chaos" "$seconds" "${EVERSTEP_CHAOS_SEED:-7}" >out 2>err
+  status=$?
+  sed "/^\(not \)\?ok/s/\$/ ($runtime)/" out
+  ((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' err | head -n 20; }
+  run log verify --store chaos/data/store
+  expect "the store verifies after all of it ($runtime)" '((status == 0))'
+done
 
 exit $((failures > 0))

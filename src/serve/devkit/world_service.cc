@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "serve/devkit/devalue.h"
+#include "serve/devkit/stalled_run.h"
 
 namespace everstep {
 namespace {
@@ -292,12 +293,7 @@ std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& deli
   if (!placed[0]) return placed[0].error();
   // Of a repetition too: whether there was a message then is not known, and one too many is no
   // harm.
-  NewMessage wake;
-  wake.tenant_id = delivery.tenant_id;
-  wake.topic = FlowTopicOf(run.state);
-  wake.group = run.run_id.value();
-  wake.body = "{\"runId\":" + JsonQuote(run.run_id.value()) + "}";
-  const auto sent = parts_.queue.Send({std::move(wake)});
+  const auto sent = parts_.queue.Send({ReplayMessage(run)});
   if (!sent) return sent.error();
   return run.run_id.value();
 }

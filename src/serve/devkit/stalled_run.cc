@@ -1,0 +1,40 @@
+#include "serve/devkit/stalled_run.h"
+
+#include "base/json.h"
+#include "serve/devkit/world_order.h"
+
+namespace everstep {
+
+NewMessage ReplayMessage(const StoredRun& run) {
+  NewMessage message;
+  message.tenant_id = run.state.scope.tenant_id;
+  message.topic = FlowTopicOf(run.state);
+  message.group = run.run_id.value();
+  message.body = "{\"runId\":" + JsonQuote(run.run_id.value()) + "}";
+  return message;
+}
+
+std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string& tenant_id,
+                                         const RunId& run_id, bool has_later) {
+  const auto run = reader.FindRun(run_id);
+  if (!run || !*run || (*run)->state.scope.tenant_id != tenant_id) return std::nullopt;
+  const RunState& state = (*run)->state;
+  if (SpecOf(state) == 0 || IsTerminal(state.status)) return std::nullopt;
+  bool has_step = false;
+  bool has_wait = false;
+  bool has_hook = false;
+  const auto look = [&](const EntityKey& key, const EntityState& entity) {
+    has_step |= key.kind == EntityKind::kStep && (entity.status == EntityStatus::kPending ||
+                                                  entity.status == EntityStatus::kRunning);
+    has_wait |= key.kind == EntityKind::kWait && entity.status == EntityStatus::kWaiting;
+    has_hook |= key.kind == EntityKind::kHook && entity.status == EntityStatus::kActive;
+  };
+  for (const EntityKind kind : {EntityKind::kStep, EntityKind::kWait, EntityKind::kHook}) {
+    if (!reader.VisitEntities((*run)->run_no, kind, look)) return std::nullopt;
+  }
+  const bool stalled = has_step || (!has_later && (has_wait || !has_hook));
+  if (!stalled) return std::nullopt;
+  return ReplayMessage(**run);
+}
+
+}  // namespace everstep
