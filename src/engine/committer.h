@@ -31,7 +31,7 @@ class CommitUnit {
   enum State : std::uint32_t { kQueued, kLeads, kBeingWritten, kSettled };
 
   std::atomic<std::uint32_t> state_{kQueued};
-  std::unique_ptr<const Error> error_;               // null: durable
+  std::unique_ptr<const Error> error_;  // null: durable
   // Instead of a change: documents that go into the same write, or upkeep between two writes.
   std::unique_ptr<const std::vector<TenantDocument>> documents_;
   std::unique_ptr<std::function<Status()>> upkeep_;

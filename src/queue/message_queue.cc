@@ -146,7 +146,7 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
       (void)Keep(std::move(head));
     }
   }
-  const Status written = rows.empty() ? Ok() : parts_.rows.Write(std::move(rows));
+  const Status written = rows.empty() ? Ok() : parts_.committer.Put(std::move(rows));
   std::unique_lock lock(mutex_);
   for (const std::string& id : mine) {
     const auto found = messages_.find(id);
@@ -230,7 +230,7 @@ Status MessageQueue::Register(Endpoint endpoint) {
     live.heard = SteadyNow();
     WakeLocked();
   }
-  return rows.empty() ? Ok() : parts_.rows.Write(std::move(rows));
+  return rows.empty() ? Ok() : parts_.committer.Put(std::move(rows));
 }
 
 void MessageQueue::Unregister(const std::string& tenant_id, const std::string& id) {
@@ -297,7 +297,7 @@ Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::strin
   head.dead = false;
   head.attempt = 1;
   head.due_at = parts_.clock.Now();
-  const Status written = parts_.rows.Write({HeadRow(head)});
+  const Status written = parts_.committer.Put({HeadRow(head)});
   const std::lock_guard lock(mutex_);
   Entry& entry = messages_.at(id);
   if (written) entry.head = std::move(head);
@@ -319,7 +319,7 @@ Result<bool> MessageQueue::Remove(const std::string& tenant_id, const std::strin
     PutRemoval(found->second.head, rows);
     Forget(id);
   }
-  const Status written = parts_.rows.Write(std::move(rows));
+  const Status written = parts_.committer.Put(std::move(rows));
   if (!written) return written.error();
   return true;
 }

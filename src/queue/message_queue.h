@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/ulid.h"
+#include "engine/committer.h"
 #include "queue/endpoint.h"
 #include "queue/message.h"
-#include "queue/row_writer.h"
 
 namespace everstep {
 
@@ -56,7 +56,7 @@ struct MessageQueueOptions {
   std::uint32_t attempts_max = 64;  // failures before a message is given up
   std::chrono::milliseconds retry_first{1'000};
   std::chrono::milliseconds retry_most{60'000};
-  std::chrono::milliseconds wake_most{3'600'000};  // between messages that wake a group in vain
+  std::chrono::milliseconds wake_most{3'600'000};    // between messages that wake a group in vain
   std::chrono::milliseconds endpoint_lease{30'000};  // without a word an endpoint is dropped
   std::size_t messages_max = 1'000'000;
   std::size_t body_bytes_max = 16 << 20;
@@ -72,7 +72,7 @@ class MessageQueue {
   using Options = MessageQueueOptions;
   struct Parts {
     StateStore& store;
-    RowWriter& rows;
+    Committer& committer;
     Clock& clock;
     Random& random;
     MessageCourier& courier;

@@ -57,7 +57,7 @@ bool MessageQueue::Turn() {
     });
   }
   // Should it fail, the store has stopped: the next process delivers once more.
-  if (!dirty.empty()) (void)parts_.rows.Write(std::move(dirty));
+  if (!dirty.empty()) (void)parts_.committer.Put(std::move(dirty));
   return worked;
 }
 

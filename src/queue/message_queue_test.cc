@@ -33,14 +33,14 @@ class MessageQueueTest : public testing::Test {
 
   void Open(MessageQueueOptions options = {.attempts_max = 3}) {
     auto queue = MessageQueue::Open(
-        {*store_, rows_, clock_, random_, courier_,
+        {*store_, committer_, clock_, random_, courier_,
          [this](const std::string&, const std::string& group) { return held_.contains(group); },
          [this](const std::string& group) { return gone_.contains(group); },
          [this](const std::string&, const std::string& group, bool has_later) {
            asked_.push_back(group + (has_later ? ", later" : ""));
-           return stalled_.contains(group) ? std::optional<NewMessage>({.topic = "orders.wake",
-                                                                        .body = "wake"})
-                                           : std::nullopt;
+           return stalled_.contains(group)
+                      ? std::optional<NewMessage>({.topic = "orders.wake", .body = "wake"})
+                      : std::nullopt;
          }},
         options);
     ASSERT_TRUE(queue) << ToString(queue.error());
@@ -81,7 +81,6 @@ class MessageQueueTest : public testing::Test {
   ManualClock clock_;
   SeededRandom random_{1};
   Committer committer_{*store_, clock_, {}};
-  RowWriter rows_{*store_, committer_};
   HeldCourier courier_;
   std::set<std::string> held_;
   std::set<std::string> gone_;
@@ -281,7 +280,7 @@ TEST_F(MessageQueueTest, MessagesOfAHeldGroupWait) {
 }
 
 TEST_F(MessageQueueTest, AFullQueueAndAMessageTooLargeAreRefused) {
-  auto queue = MessageQueue::Open({*store_, rows_, clock_, random_, courier_, {}, {}},
+  auto queue = MessageQueue::Open({*store_, committer_, clock_, random_, courier_, {}, {}},
                                   {.messages_max = 1, .body_bytes_max = 3});
   ASSERT_TRUE(queue);
   const auto send = [&](NewMessage message) { return (*queue)->Send({std::move(message)}); };

@@ -113,8 +113,8 @@ bool IsGrown(const StreamExtent& info, std::uint64_t from) {
 
 }  // namespace
 
-RunStreams::RunStreams(StateStore& store, RowWriter& rows, Clock& clock)
-    : store_(store), rows_(rows), clock_(clock), thread_([this] { WatchTime(); }) {}
+RunStreams::RunStreams(StateStore& store, Committer& committer, Clock& clock)
+    : store_(store), committer_(committer), clock_(clock), thread_([this] { WatchTime(); }) {}
 
 RunStreams::~RunStreams() {
   ReleaseAll();
@@ -189,7 +189,7 @@ Status RunStreams::Write(const StreamName& name, Order order) {
     }
     after.closed = order.close;
     rows.push_back({HeadKey(name), EncodeHead(after, requests)});
-    const Status written = rows_.Write(std::move(rows));
+    const Status written = committer_.Put(std::move(rows));
     if (!written) {
       stream->loaded = false;
       return written;
@@ -268,7 +268,7 @@ Status RunStreams::Sweep() {
       if (!has_run) return has_run.error();
       const Status removed = *has_run ? Ok() : Remove(found.stream);
       if (!removed) return removed;
-      const Status noted = rows_.Write({{row.key, std::nullopt}});
+      const Status noted = committer_.Put({{row.key, std::nullopt}});
       if (!noted) return noted;
     }
     if (rows->size() < kRowsPerRead) return Ok();
@@ -285,7 +285,7 @@ Status RunStreams::Remove(const StreamName& name) {
     rows.push_back({{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, index)}, {}});
   }
   stream->loaded = false;
-  return rows_.Write(std::move(rows));
+  return committer_.Put(std::move(rows));
 }
 
 // ---- waiting

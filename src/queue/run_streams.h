@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "queue/row_writer.h"
+#include "engine/committer.h"
 
 namespace everstep {
 
@@ -49,7 +49,7 @@ class RunStreams {
   static constexpr std::size_t kWaitersMax = 100'000;
   static constexpr std::chrono::hours kLifeWithoutRun{24};
 
-  RunStreams(StateStore& store, RowWriter& rows, Clock& clock);
+  RunStreams(StateStore& store, Committer& committer, Clock& clock);
   // Whoever waits is answered.
   ~RunStreams();
 
@@ -102,7 +102,7 @@ class RunStreams {
   void WatchTime();
 
   StateStore& store_;
-  RowWriter& rows_;
+  Committer& committer_;
   Clock& clock_;
   std::mutex mutex_;
   std::condition_variable woken_;

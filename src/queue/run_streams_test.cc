@@ -23,14 +23,13 @@ class RunStreamsTest : public testing::Test {
     EXPECT_TRUE(page) << ToString(page.error());
     return page ? *page : StreamPage();
   }
-  void Reopen() { streams_ = std::make_unique<RunStreams>(*store_, rows_, clock_); }
+  void Reopen() { streams_ = std::make_unique<RunStreams>(*store_, committer_, clock_); }
 
   std::unique_ptr<StateStore> store_ = OpenMemoryStore();
   ManualClock clock_;
   SeededRandom random_{1};
   Committer committer_{*store_, clock_, {}};
-  RowWriter rows_{*store_, committer_};
-  std::unique_ptr<RunStreams> streams_ = std::make_unique<RunStreams>(*store_, rows_, clock_);
+  std::unique_ptr<RunStreams> streams_ = std::make_unique<RunStreams>(*store_, committer_, clock_);
   const StreamName name_{"acme", "run-1", "out"};
 };
 

@@ -65,7 +65,6 @@ class RunningServer final : public Server {
   std::unique_ptr<AuditLog> audit_;
   ServerEngine engine_;
   std::unique_ptr<EventBus> bus_;
-  std::unique_ptr<RowWriter> rows_;
   std::unique_ptr<RunStreams> streams_;
   std::unique_ptr<HttpCourier> courier_;
   std::unique_ptr<MessageQueue> queue_;
@@ -140,8 +139,8 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
 
 Status RunningServer::OpenQueue(const ServerOptions& options) {
   StateStore& store = engine_.engine->store();
-  rows_ = std::make_unique<RowWriter>(store, engine_.engine->embedded_log().committer());
-  streams_ = std::make_unique<RunStreams>(store, *rows_, SystemClock());
+  Committer& committer = engine_.engine->embedded_log().committer();
+  streams_ = std::make_unique<RunStreams>(store, committer, SystemClock());
   courier_ = std::make_unique<HttpCourier>(SystemClock(), options.queue_allow_private);
   // Messages of a run are its group: a run that is paused gets none.
   const auto is_held = [&store](const std::string& tenant_id, const std::string& group) {
@@ -157,7 +156,7 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
     return WakeStalledRun(*store.Read(), tenant_id, RunId(group), later);
   };
   auto queue = MessageQueue::Open(
-      {store, *rows_, SystemClock(), SystemRandom(), *courier_, is_held, is_gone, wake},
+      {store, committer, SystemClock(), SystemRandom(), *courier_, is_held, is_gone, wake},
       options.queue);
   if (!queue) return std::move(queue).error();
   queue_ = *std::move(queue);

@@ -287,10 +287,10 @@ class StateStore {
   virtual Status Refresh() = 0;
 
   // ---- writing
-  // One atomic, synced write of changes and of documents put or removed, in this order. On return of
-  // Ok all are durable. kStoreFull: nothing was written. Any other error: it is unknown what is
-  // durable (kIndeterminate), and the store refuses every later write with kStoreStopped until it is
-  // opened again.
+  // One atomic, synced write of changes and of documents put or removed, in this order. On return
+  // of Ok all are durable. kStoreFull: nothing was written. Any other error: it is unknown what is
+  // durable (kIndeterminate), and the store refuses every later write with kStoreStopped until it
+  // is opened again.
   virtual Status Commit(std::span<const RunChange* const> changes,
                         std::span<const TenantDocument* const> documents) = 0;
   Status Commit(std::span<const RunChange* const> changes) { return Commit(changes, {}); }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -50,6 +51,7 @@ SocketClient::~SocketClient() {
 bool SocketClient::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -66,7 +68,10 @@ void SocketClient::Reset() {
 
 bool SocketClient::Fill() {
   std::array<char, 16 << 10> piece;
-  const ssize_t got = ::recv(fd_, piece.data(), piece.size(), 0);
+  ssize_t got = 0;
+  do {
+    got = ::recv(fd_, piece.data(), piece.size(), 0);
+  } while (got < 0 && errno == EINTR);
   if (got <= 0) return false;
   buffer_.append(piece.data(), static_cast<std::size_t>(got));
   return true;
