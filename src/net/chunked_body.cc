@@ -26,25 +26,44 @@ void ChunkedBody::Refuse(int status, std::string_view code, std::string_view det
   place_ = Place::kRefused;
 }
 
-ChunkedBody::Outcome ChunkedBody::Read(std::string_view& input, std::size_t body_bytes_max,
-                                       std::string& body) {
+ChunkedBody::Outcome ChunkedBody::Next(std::string_view& input, std::uint64_t body_bytes_max,
+                                       std::string_view& content) {
+  content = {};
   while (!input.empty() && place_ != Place::kDone && place_ != Place::kRefused) {
-    if (place_ != Place::kContent) {
-      Step(input.front());
-      input.remove_prefix(1);
-      if (place_ == Place::kContent && left_ > body_bytes_max - body.size()) {
-        Refuse(413, "CONTENT_TOO_LARGE", "the body is too large");
-      }
-      continue;
+    if (place_ == Place::kContent) {
+      content =
+          input.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size())));
+      return Outcome::kMore;
     }
-    const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size()));
-    body.append(input.substr(0, taken));
-    input.remove_prefix(taken);
-    left_ -= taken;
-    if (left_ == 0) place_ = Place::kContentCr;
+    Step(input.front());
+    input.remove_prefix(1);
+    if (place_ != Place::kContent) continue;
+    if (left_ > body_bytes_max - body_bytes_) {
+      Refuse(413, "CONTENT_TOO_LARGE", "the body is too large");
+    } else {
+      body_bytes_ += left_;
+    }
   }
   if (place_ == Place::kRefused) return Outcome::kRefused;
   return place_ == Place::kDone ? Outcome::kDone : Outcome::kMore;
+}
+
+void ChunkedBody::Consume(std::size_t bytes) {
+  if (bytes == 0) return;
+  left_ -= bytes;
+  if (left_ == 0) place_ = Place::kContentCr;
+}
+
+ChunkedBody::Outcome ChunkedBody::Read(std::string_view& input, std::uint64_t body_bytes_max,
+                                       std::string& body) {
+  while (true) {
+    std::string_view content;
+    const Outcome outcome = Next(input, body_bytes_max, content);
+    if (content.empty()) return outcome;
+    body.append(content);
+    input.remove_prefix(content.size());
+    Consume(content.size());
+  }
 }
 
 void ChunkedBody::Expect(char c, char wanted, Place next) {

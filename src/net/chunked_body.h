@@ -14,9 +14,14 @@ class ChunkedBody {
  public:
   enum class Outcome : std::uint8_t { kMore, kDone, kRefused };
 
+  // Consumes the front of `input` up to the next content, and shows that: `content` is then the
+  // front of `input`. Empty, with kMore: all was consumed. kDone: what is left belongs to the next
+  // request. kRefused: refusal() says why.
+  Outcome Next(std::string_view& input, std::uint64_t body_bytes_max, std::string_view& content);
+  // So much of the content was taken from `input`.
+  void Consume(std::size_t bytes);
   // Consumes the front of `input` and appends what it carries to `body`. kMore: all was consumed.
-  // kDone: what is left belongs to the next request. kRefused: refusal() says why.
-  Outcome Read(std::string_view& input, std::size_t body_bytes_max, std::string& body);
+  Outcome Read(std::string_view& input, std::uint64_t body_bytes_max, std::string& body);
   void Reset() { *this = ChunkedBody(); }
   const HttpRefusal& refusal() const { return refusal_; }
 
@@ -46,7 +51,8 @@ class ChunkedBody {
 
   Place place_ = Place::kSize;
   std::uint8_t digits_ = 0;
-  std::uint64_t left_ = 0;  // of the chunk
+  std::uint64_t left_ = 0;        // of the chunk
+  std::uint64_t body_bytes_ = 0;  // of the chunks whose size was read
   std::size_t extension_bytes_ = 0;
   std::size_t trailer_bytes_ = 0;
   HttpRefusal refusal_;

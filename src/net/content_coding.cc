@@ -73,25 +73,4 @@ std::string Gzip(std::string_view text) {
   return compressed;
 }
 
-Gunzipped Gunzip(std::string_view compressed, std::size_t bytes_max, std::string& text) {
-  if (compressed.size() > std::numeric_limits<uInt>::max()) return Gunzipped::kTooLarge;
-  z_stream stream{};
-  EVERSTEP_ASSERT(inflateInit2(&stream, kGzipWindow) == Z_OK);
-  stream.next_in = ZlibBytes(compressed);
-  stream.avail_in = static_cast<uInt>(compressed.size());
-  std::array<char, 16 << 10> piece;
-  int outcome = Z_OK;
-  text.clear();
-  while (outcome == Z_OK && text.size() <= bytes_max) {
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = piece.size();
-    outcome = inflate(&stream, Z_NO_FLUSH);
-    text.append(piece.data(), piece.size() - stream.avail_out);
-  }
-  const bool whole = outcome == Z_STREAM_END && stream.avail_in == 0;
-  inflateEnd(&stream);
-  if (text.size() > bytes_max) return Gunzipped::kTooLarge;
-  return whole ? Gunzipped::kOk : Gunzipped::kCorrupt;
-}
-
 }  // namespace everstep

@@ -28,18 +28,6 @@ TEST(ContentCoding, OnlyTextIsCompressible) {
   }
 }
 
-TEST(ContentCoding, WhatIsPackedIsUnpackedAgain) {
-  for (const std::size_t size : {0U, 1U, 1'000U, 1'000'000U}) {
-    std::string text;
-    for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(i * i >> 3);
-    std::string unpacked = "old";
-    EXPECT_EQ(Gunzip(Gzip(text), size, unpacked), Gunzipped::kOk) << size;
-    EXPECT_EQ(unpacked, text);
-    if (size == 0) continue;
-    EXPECT_EQ(Gunzip(Gzip(text), size - 1, unpacked), Gunzipped::kTooLarge);
-  }
-}
-
 TEST(ContentCoding, PartsAndWhatIsEncodedAlreadyAreLeftAlone) {
   const std::string text(5'000, 'a');
   ServerResponse part{206, {{"Content-Type", "text/plain"}}, text};

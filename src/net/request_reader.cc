@@ -1,9 +1,8 @@
 #include "net/request_reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
-
-#include "net/content_coding.h"
 
 namespace everstep {
 namespace {
@@ -45,8 +44,9 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
   input.remove_prefix(head_.size());
   const HeadFacts& facts = head_.facts();
   if (facts.framing == BodyFraming::kNone) return Outcome::kRequest;
-  body_bytes_max_ = handler_.BodyBytesMax(request_);
-  if (facts.content_length > body_bytes_max_) return Refuse(kTooLarge);
+  const std::size_t bytes_max = handler_.BodyBytesMax(request_);
+  if (facts.content_length > bytes_max) return Refuse(kTooLarge);
+  body_.Begin(facts, bytes_max);
   request_.body.reserve(
       static_cast<std::size_t>(std::min<std::uint64_t>(facts.content_length, kBodyReserveMax)));
   in_body_ = true;
@@ -56,37 +56,16 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
 
 RequestReader::Outcome RequestReader::ReadBody(std::string_view& input) {
   if (!input.empty()) continue_due_ = false;
-  if (head_.facts().framing == BodyFraming::kChunked) {
-    switch (chunks_.Read(input, body_bytes_max_, request_.body)) {
-      case ChunkedBody::Outcome::kMore:
-        return Outcome::kMore;
-      case ChunkedBody::Outcome::kRefused:
-        return Refuse(chunks_.refusal());
-      case ChunkedBody::Outcome::kDone:
-        return Finish();
-    }
+  constexpr std::size_t kNoEnd = std::numeric_limits<std::size_t>::max();
+  switch (body_.Read(input, kNoEnd, request_.body)) {
+    case BodyDecoder::Outcome::kRefused:
+      return Refuse(body_.refusal());
+    case BodyDecoder::Outcome::kDone:
+      in_body_ = false;
+      return Outcome::kRequest;
+    default:
+      return Outcome::kMore;
   }
-  const auto length = static_cast<std::size_t>(head_.facts().content_length);
-  const std::size_t taken = std::min(length - request_.body.size(), input.size());
-  request_.body.append(input.substr(0, taken));
-  input.remove_prefix(taken);
-  return request_.body.size() == length ? Finish() : Outcome::kMore;
-}
-
-RequestReader::Outcome RequestReader::Finish() {
-  in_body_ = false;
-  if (!head_.facts().gzip_body) return Outcome::kRequest;
-  std::string text;
-  switch (Gunzip(request_.body, body_bytes_max_, text)) {
-    case Gunzipped::kCorrupt:
-      return Refuse({400, "BAD_REQUEST", "the body is not gzip"});
-    case Gunzipped::kTooLarge:
-      return Refuse(kTooLarge);
-    case Gunzipped::kOk:
-      break;
-  }
-  request_.body = std::move(text);
-  return Outcome::kRequest;
 }
 
 ServerRequest RequestReader::TakeRequest() {
@@ -95,7 +74,6 @@ ServerRequest RequestReader::TakeRequest() {
   request.secure = request_.secure;
   std::swap(request, request_);
   head_.Reset();
-  chunks_.Reset();
   return request;
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "net/chunked_body.h"
+#include "net/body_decoder.h"
 #include "net/http_parser.h"
 
 namespace everstep {
@@ -37,15 +37,13 @@ class RequestReader {
  private:
   Outcome ReadHead(std::string_view& input);
   Outcome ReadBody(std::string_view& input);
-  Outcome Finish();
   Outcome Refuse(HttpRefusal refusal);
 
   HeadParser head_;
   HttpHandler& handler_;
-  ChunkedBody chunks_;
+  BodyDecoder body_;
   ServerRequest request_;
   HttpRefusal refusal_;
-  std::size_t body_bytes_max_ = 0;
   bool in_body_ = false;
   bool continue_due_ = false;
 };
