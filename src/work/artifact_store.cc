@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::string_view kUriStart = "artifact:sha256:";
 constexpr std::size_t kPieceBytes = 64 << 10;
+// Written and not synced. Without a bound a disk that is behind would be noticed at the end alone,
+// by everybody who waits for a sync of his own.
+constexpr std::uint64_t kUnsyncedBytesMax = 16 << 20;
 
 Error NotFound(std::string_view uri, const std::string& why) {
   return {ErrorCode::kArtifactNotFound, std::string(uri) + ": " + why, {}};
@@ -80,12 +83,21 @@ class FileWriter final : public ArtifactStore::Writer {
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) return DiskError(path_, errno);
       bytes.remove_prefix(static_cast<std::size_t>(written));
+      unsynced_ += static_cast<std::uint64_t>(written);
     }
+    if (unsynced_ < kUnsyncedBytesMax) return Ok();
+    unsynced_ = 0;
+    if (::fdatasync(file_.get()) != 0) return DiskError(path_, errno);
     return Ok();
   }
 
+  const std::string& Seal() override {
+    if (sha256_.empty()) sha256_ = digest_.Finish();
+    return sha256_;
+  }
+
   Result<ArtifactRef> Finish(ArtifactLabel label) override {
-    const std::string hex = digest_.Finish();
+    const std::string& hex = Seal();
     ArtifactRef ref{std::string(kUriStart) + hex,  std::move(label.kind), hex, size_,
                     std::move(label.content_type), std::move(label.name)};
     const std::string folder = directory_ + "/" + hex.substr(0, 2);
@@ -115,7 +127,9 @@ class FileWriter final : public ArtifactStore::Writer {
   std::string path_;
   FileDescriptor file_;
   RunningDigest digest_;
+  std::string sha256_;  // empty: not sealed
   std::uint64_t size_ = 0;
+  std::uint64_t unsynced_ = 0;
   bool kept_ = false;
 };
 

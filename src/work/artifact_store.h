@@ -68,6 +68,8 @@ class ArtifactStore::Writer {
  public:
   virtual ~Writer() = default;
   virtual Status Append(std::string_view bytes) = 0;
+  // The SHA-256, hexadecimal, of all that was appended. Nothing is appended after it.
+  virtual const std::string& Seal() = 0;
   // On return the artifact is durable. Once, as the last call.
   virtual Result<ArtifactRef> Finish(ArtifactLabel label) = 0;
 };

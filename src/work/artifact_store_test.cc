@@ -71,8 +71,11 @@ TEST_F(ArtifactStoreTest, AWriterTakesPiecesAndAReaderGivesThem) {
     ASSERT_TRUE((*writer)->Append(piece));
     whole += piece;
   }
+  EXPECT_EQ((*writer)->Seal(), ToHex(Sha256(whole))) << "known before it is there";
+  EXPECT_FALSE(store_.NewReader("artifact:sha256:" + (*writer)->Seal()));
   const auto ref = (*writer)->Finish({"stdout"});
   ASSERT_TRUE(ref);
+  EXPECT_EQ(ref->sha256, ToHex(Sha256(whole)));
   auto reader = store_.NewReader(ref->uri);
   std::string read;
   while (true) {
