@@ -15,7 +15,9 @@ constexpr HeadLimits kLimits{.head_bytes_max = 2'048, .headers_max = 20, .target
 class NoHandler final : public HttpHandler {
  public:
   void Handle(HttpCall /*call*/) override {}
-  std::size_t BodyBytesMax(const ServerRequest& /*head*/) override { return kBodyBytesMax; }
+  BodyTerms TermsOfBody(const ServerRequest& head) override {
+    return {kBodyBytesMax, head.path.starts_with("/s")};
+  }
 };
 
 // What a reader makes of the bytes: the requests in order, and how it ended.
@@ -43,24 +45,46 @@ void RequireSound(const ServerRequest& request) {
   }
 }
 
+// Reads of a streamed body what has come. False: more has to come.
+bool ReadPieces(RequestReader& reader, std::string_view& input, Reading& reading) {
+  constexpr std::size_t kRoom = 100;
+  while (true) {
+    std::string piece;
+    const BodyDecoder::Outcome outcome = reader.ReadPiece(input, kRoom, piece);
+    FUZZ_REQUIRE(piece.size() <= kRoom);
+    reading.requests.back().body += piece;
+    RequireSound(reading.requests.back());
+    if (outcome == BodyDecoder::Outcome::kMore) FUZZ_REQUIRE(input.empty());
+    if (outcome == BodyDecoder::Outcome::kRefused) reading.refused = reader.refusal().status;
+    if (outcome != BodyDecoder::Outcome::kFull) return outcome == BodyDecoder::Outcome::kDone;
+  }
+}
+
 // Gives the bytes to a reader `piece` at a time, as a connection does.
 Reading Read(std::string_view bytes, std::size_t piece) {
   NoHandler handler;
   RequestReader reader(kLimits, handler);
   Reading reading;
   std::string unread;
+  bool streaming = false;
   while (!bytes.empty()) {
     unread += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
     std::string_view input = unread;
     while (!input.empty()) {
+      if (streaming) {
+        streaming = !ReadPieces(reader, input, reading);
+        if (reading.refused != 0) return reading;
+        continue;
+      }
       const RequestReader::Outcome outcome = reader.Read(input);
       if (outcome == RequestReader::Outcome::kRefused) {
         reading.refused = reader.refusal().status;
         return reading;
       }
       if (outcome == RequestReader::Outcome::kMore) break;
-      reading.requests.push_back(reader.TakeRequest());
+      streaming = outcome == RequestReader::Outcome::kHead;
+      reading.requests.push_back(streaming ? reader.TakeHead() : reader.TakeRequest());
       RequireSound(reading.requests.back());
     }
     unread.erase(0, unread.size() - input.size());

@@ -61,10 +61,11 @@ std::string_view ServerRequest::Header(std::string_view name) const {
 }
 
 HttpCall::HttpCall(ServerRequest request, std::shared_ptr<Connection> connection,
-                   std::uint64_t number)
+                   std::uint64_t number, std::shared_ptr<RequestBody> body)
     : request_(std::move(request)),
       connection_(std::move(connection)),
       number_(number),
+      body_(std::move(body)),
       head_only_(request_.method == "HEAD"),
       accepts_gzip_(AcceptsGzip(request_.Header("accept-encoding"))) {}
 
@@ -74,6 +75,7 @@ HttpCall& HttpCall::operator=(HttpCall&& other) noexcept {
   std::swap(request_, other.request_);
   std::swap(connection_, other.connection_);
   std::swap(number_, other.number_);
+  std::swap(body_, other.body_);
   std::swap(head_only_, other.head_only_);
   std::swap(accepts_gzip_, other.accepts_gzip_);
   return *this;

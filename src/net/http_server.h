@@ -14,13 +14,13 @@
 
 namespace everstep {
 
-// A request as it came, whole.
+// A request as it came.
 struct ServerRequest {
   std::string method;        // GET …
   std::string path;          // as sent, still percent-encoded; begins with "/"
   std::string query;         // behind the "?", as sent; may be empty
   HttpHeaders headers;       // names in lower case
-  std::string body;          // decoded: neither chunked nor compressed
+  std::string body;          // decoded: neither chunked nor compressed; empty if it is streamed
   std::string peer_address;  // "127.0.0.1", "::1"
   bool secure = false;       // came over TLS
 
@@ -49,18 +49,44 @@ class ReplyStream {
   virtual void End() = 0;
 };
 
+// The body of a request while it comes. The socket is read no further than a little ahead of who
+// takes it. Thread-safe, but for one who takes.
+class RequestBody {
+ public:
+  enum class State : std::uint8_t {
+    kComing,
+    kWhole,   // the end has come: what was taken is all
+    kBroken,  // the end will never come; the call has been answered, or there is nobody to answer
+  };
+  struct Piece {
+    std::string bytes;  // decoded: neither chunked nor compressed
+    State state = State::kComing;
+  };
+
+  virtual ~RequestBody() = default;
+  // What has come since the last call; the bytes of that count as done with. Never waits.
+  virtual Piece Take() = 0;
+  // Called on an io thread, or by OnChange itself, when there is something to take: once, until a
+  // Take has given no bytes. Must not block.
+  virtual void OnChange(std::function<void()> changed) = 0;
+};
+
 // One request and the way to answer it. Moves with the work, to any thread. One that is dropped
 // unanswered is answered with 500.
 class HttpCall {
  public:
   class Connection;  // of the server
-  HttpCall(ServerRequest request, std::shared_ptr<Connection> connection, std::uint64_t number);
+  HttpCall(ServerRequest request, std::shared_ptr<Connection> connection, std::uint64_t number,
+           std::shared_ptr<RequestBody> body = nullptr);
   HttpCall(HttpCall&&) noexcept;
   HttpCall& operator=(HttpCall&&) noexcept;
   ~HttpCall();
 
   ServerRequest& request() { return request_; }
   const ServerRequest& request() const { return request_; }
+  // The body, if it is streamed; null: it is a part of the request. An answer that is given before
+  // the end has come ends the connection.
+  const std::shared_ptr<RequestBody>& body() const { return body_; }
 
   // Exactly one of the two, once.
   void Reply(ServerResponse response);
@@ -70,8 +96,17 @@ class HttpCall {
   ServerRequest request_;
   std::shared_ptr<Connection> connection_;  // null: answered
   std::uint64_t number_ = 0;                // of the request on its connection
+  std::shared_ptr<RequestBody> body_;
   bool head_only_ = false;
   bool accepts_gzip_ = false;
+};
+
+// How the body of a request is taken.
+struct BodyTerms {
+  std::uint64_t bytes_max = 0;  // as sent, and decoded: 413
+  // True: Handle is called when the head has come, and HttpCall::body gives the body. False: Handle
+  // is called when all has come.
+  bool streamed = false;
 };
 
 // What answers requests. Called on io threads, several at once: must not block.
@@ -82,8 +117,8 @@ class HttpHandler {
   // The io thread has handled everything that had come, and is about to wait for more: what was
   // gathered for a common write goes out now.
   virtual void RoundEnded() {}
-  // The largest body the handler takes for this request; asked when its head has come.
-  virtual std::size_t BodyBytesMax(const ServerRequest& head) = 0;
+  // Asked when the head of a request has come that has a body.
+  virtual BodyTerms TermsOfBody(const ServerRequest& head) = 0;
 };
 
 struct HttpServerOptions {
@@ -99,6 +134,8 @@ struct HttpServerOptions {
   std::size_t connections_max = 12'000;    // one more is answered with 503 and closed
   std::size_t in_flight_max = 4'096;       // requests not yet answered; then sockets are not read
   std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader; then it is cut off
+  // Of a streamed body, not yet taken by the handler; then its socket is not read.
+  std::size_t upload_bytes_max = 256 << 10;
   std::size_t memory_bytes_max = 256
                                  << 20;  // bodies and answers under way, of all connections: 503
   std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408

@@ -126,6 +126,9 @@ void IoLoop::TakePosts() {
       case LoopPost::Kind::kStreamNews:
         post.connection->HearOfStream(*post.answer.stream);
         break;
+      case LoopPost::Kind::kBodyRoom:
+        post.connection->HearOfRoom();
+        break;
       case LoopPost::Kind::kSocket:
         Adopt(std::move(post.socket), post.peer_address, false);
         break;

@@ -19,9 +19,10 @@ struct ServerAnswer {
   bool head_only = false;
 };
 
-// What another thread has for a loop: an answer, a stream with news, or a new socket.
+// What another thread has for a loop: an answer, a stream with news, room for the body that a
+// connection reads, or a new socket.
 struct LoopPost {
-  enum class Kind : std::uint8_t { kAnswer, kStreamNews, kSocket };
+  enum class Kind : std::uint8_t { kAnswer, kStreamNews, kBodyRoom, kSocket };
   Kind kind = Kind::kAnswer;
   std::shared_ptr<HttpCall::Connection> connection;
   std::uint64_t number = 0;

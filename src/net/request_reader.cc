@@ -27,6 +27,7 @@ RequestReader::Outcome RequestReader::Read(std::string_view& input) {
   if (!in_body_) {
     const Outcome outcome = ReadHead(input);
     if (outcome != Outcome::kRequest || !in_body_) return outcome;
+    if (streamed_) return Outcome::kHead;
   }
   return ReadBody(input);
 }
@@ -44,12 +45,15 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
   input.remove_prefix(head_.size());
   const HeadFacts& facts = head_.facts();
   if (facts.framing == BodyFraming::kNone) return Outcome::kRequest;
-  const std::size_t bytes_max = handler_.BodyBytesMax(request_);
-  if (facts.content_length > bytes_max) return Refuse(kTooLarge);
-  body_.Begin(facts, bytes_max);
-  request_.body.reserve(
-      static_cast<std::size_t>(std::min<std::uint64_t>(facts.content_length, kBodyReserveMax)));
+  const BodyTerms terms = handler_.TermsOfBody(request_);
+  if (facts.content_length > terms.bytes_max) return Refuse(kTooLarge);
+  body_.Begin(facts, terms.bytes_max);
   in_body_ = true;
+  streamed_ = terms.streamed;
+  if (!streamed_) {
+    request_.body.reserve(
+        static_cast<std::size_t>(std::min<std::uint64_t>(facts.content_length, kBodyReserveMax)));
+  }
   continue_due_ = facts.expects_continue;
   return Outcome::kRequest;
 }
@@ -68,13 +72,29 @@ RequestReader::Outcome RequestReader::ReadBody(std::string_view& input) {
   }
 }
 
-ServerRequest RequestReader::TakeRequest() {
+ServerRequest RequestReader::TakeHead() {
   ServerRequest request;
   request.peer_address = request_.peer_address;
   request.secure = request_.secure;
   std::swap(request, request_);
-  head_.Reset();
   return request;
+}
+
+ServerRequest RequestReader::TakeRequest() {
+  head_.Reset();
+  return TakeHead();
+}
+
+BodyDecoder::Outcome RequestReader::ReadPiece(std::string_view& input, std::size_t piece_bytes_max,
+                                              std::string& piece) {
+  if (!input.empty()) continue_due_ = false;
+  const BodyDecoder::Outcome outcome = body_.Read(input, piece_bytes_max, piece);
+  if (outcome == BodyDecoder::Outcome::kRefused) Refuse(body_.refusal());
+  if (outcome == BodyDecoder::Outcome::kDone) {
+    in_body_ = false;
+    head_.Reset();
+  }
+  return outcome;
 }
 
 bool RequestReader::TakeContinue() { return std::exchange(continue_due_, false); }

@@ -12,20 +12,26 @@ namespace everstep {
 // Turns the bytes of a connection into requests. Knows no socket.
 class RequestReader {
  public:
-  enum class Outcome : std::uint8_t { kMore, kRequest, kRefused };
+  enum class Outcome : std::uint8_t { kMore, kRequest, kHead, kRefused };
 
-  // `handler` is asked for the largest body of each request.
+  // `handler` is asked how the body of each request is taken.
   RequestReader(HeadLimits limits, HttpHandler& handler) : head_(limits), handler_(handler) {}
 
   // Consumes the front of `input`. kMore: what is left (an unfinished head) must be at the front of
-  // the next input. kRequest: TakeRequest gives it. kRefused: nothing may be read any more.
+  // the next input. kRequest: TakeRequest gives it. kHead: TakeHead gives it, and its body comes by
+  // ReadPiece. kRefused: nothing may be read any more.
   Outcome Read(std::string_view& input);
   // The request that is whole. The next may be read then.
   ServerRequest TakeRequest();
+  // The request whose body is streamed.
+  ServerRequest TakeHead();
+  // Of the body, as BodyDecoder::Read says. After kDone the next request may be read.
+  BodyDecoder::Outcome ReadPiece(std::string_view& input, std::size_t piece_bytes_max,
+                                 std::string& piece);
   // Who sends: becomes part of the requests.
   void SetPeer(std::string_view address, bool secure);
 
-  // Of the request that TakeRequest gives next, or that is being read.
+  // Of the request that is taken next, or that is being read.
   const HeadFacts& facts() const { return head_.facts(); }
   const HttpRefusal& refusal() const { return refusal_; }
   bool in_head() const { return !in_body_ && head_.started(); }
@@ -45,6 +51,7 @@ class RequestReader {
   ServerRequest request_;
   HttpRefusal refusal_;
   bool in_body_ = false;
+  bool streamed_ = false;
   bool continue_due_ = false;
 };
 

@@ -95,8 +95,9 @@ void Connection::Receive() {
     case Channel::Outcome::kBroken:
       return Close();
     case Channel::Outcome::kEnd:
-      // Who follows a stream and sends no more has gone. Others may still want their answers.
-      if (lingering_ || streaming()) return Close();
+      // Who follows a stream and sends no more has gone, and so has who was to send the rest of a
+      // body. Others may still want their answers.
+      if (lingering_ || streaming() || upload_ != nullptr) return Close();
       peer_ended_ = stop_reading_ = true;
       return;
     case Channel::Outcome::kOk:
@@ -112,19 +113,31 @@ void Connection::Process(std::string_view bytes) {
     unread_ += bytes;
     bytes = unread_;
   }
-  while (!bytes.empty() && !stop_reading_ && HasRoom() && loop_.MayTakeRequest(*this)) {
-    const RequestReader::Outcome outcome = reader_.Read(bytes);
-    if (outcome == RequestReader::Outcome::kMore) break;
-    if (outcome == RequestReader::Outcome::kRefused) {
-      LoopCounters::Add(loop_.counters().malformed);
-      Refuse(reader_.refusal());
-      break;
-    }
-    Dispatch(bytes.empty());
+  bool going = !bytes.empty() || upload_ != nullptr;
+  while (going && !stop_reading_ && HasRoom() && loop_.MayTakeRequest(*this)) {
+    going = upload_ != nullptr ? ReadUpload(bytes) : ReadRequest(bytes);
   }
   if (stop_reading_) bytes = {};
   KeepUnread(bytes);
-  blocked_ = !stop_reading_ && (!HasRoom() || paused);
+  blocked_ = !stop_reading_ && (!HasRoom() || paused || upload_full_);
+}
+
+bool Connection::ReadRequest(std::string_view& bytes) {
+  switch (reader_.Read(bytes)) {
+    case RequestReader::Outcome::kMore:
+      return false;
+    case RequestReader::Outcome::kRefused:
+      LoopCounters::Add(loop_.counters().malformed);
+      Refuse(reader_.refusal());
+      return false;
+    case RequestReader::Outcome::kHead:
+      BeginUpload();
+      return true;
+    case RequestReader::Outcome::kRequest:
+      Dispatch(bytes.empty());
+      return !bytes.empty();
+  }
+  return false;
 }
 
 // `rest` may be a part of `unread_`.
@@ -150,14 +163,13 @@ void Connection::Dispatch(bool last) {
   ServerRequest request = reader_.TakeRequest();
   Slot& slot = slots_.emplace_back();
   slot.http_1_0 = facts.http_1_0;
+  slot.in_flight = true;
   slot.body_bytes = request.body.size();
-  const std::uint64_t number = first_number_ + slots_.size() - 1;
+  const std::uint64_t number = last_number();
   LoopCounters::Add(loop_.counters().requests);
   state_->in_flight.fetch_add(1);
-  const std::size_t buffered = state_->buffered_bytes.load(std::memory_order_relaxed);
-  if (buffered > state_->options.memory_bytes_max) {
-    Deliver(number, {ProblemResponse({503, "OVERLOADED", "too much is under way"}), nullptr,
-                     request.method == "HEAD"});
+  if (IsOverloaded()) {
+    Deliver(number, {ProblemResponse(kOverloaded), nullptr, request.method == "HEAD"});
     return;
   }
   state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), number));
@@ -165,7 +177,13 @@ void Connection::Dispatch(bool last) {
 
 void Connection::Refuse(const HttpRefusal& refusal) {
   stop_reading_ = true;
-  Slot& slot = slots_.emplace_back();
+  if (upload_ != nullptr) {
+    refused_upload_ = last_number();
+    DropUpload();
+  } else {
+    slots_.emplace_back();
+  }
+  Slot& slot = slots_.back();
   slot.answer.response = ProblemResponse(refusal);
   slot.ready = true;
   Advance();
@@ -173,16 +191,19 @@ void Connection::Refuse(const HttpRefusal& refusal) {
 }
 
 void Connection::Deliver(std::uint64_t number, ServerAnswer answer) {
-  if (closed_) {
+  if (closed_ || number == refused_upload_) {
     if (answer.stream != nullptr) answer.stream->Close();
     return;
   }
+  // Answered before the end of its body: the rest is not waited for.
+  if (upload_ != nullptr && number == last_number()) DropUpload();
   Slot& slot = slots_[static_cast<std::size_t>(number - first_number_)];
   EVERSTEP_ASSERT(!slot.ready);
   slot.answer = std::move(answer);
   slot.ready = true;
   slot.body_bytes = 0;
-  loop_.EndRequest();
+  slot.body.reset();
+  if (std::exchange(slot.in_flight, false)) loop_.EndRequest();
   if (ServerStream* stream = slot.answer.stream.get(); stream != nullptr) {
     LoopCounters::Add(loop_.counters().streams_begun);
     if (state_->draining.load(std::memory_order_relaxed)) stream->Finish();
@@ -282,10 +303,11 @@ void Connection::BeginDrain() {
 
 void Connection::Close() {
   if (std::exchange(closed_, true)) return;
+  const std::shared_ptr<ServerBody> upload = std::move(upload_);
   std::vector<Slot> slots;
   slots.swap(slots_);
   for (const Slot& slot : slots) {
-    if (!slot.ready) loop_.EndRequest();
+    if (slot.in_flight) loop_.EndRequest();
     if (slot.answer.stream != nullptr) LoopCounters::Add(loop_.counters().streams_gone);
   }
   unread_ = {};
@@ -293,6 +315,7 @@ void Connection::Close() {
   state_->buffered_bytes.fetch_sub(std::exchange(accounted_, 0));
   loop_.Remove(*this);
   channel_.Close();
+  if (upload != nullptr) upload->Break();
   for (const Slot& slot : slots) {
     if (slot.answer.stream != nullptr) slot.answer.stream->Close();
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "net/loop_inbox.h"
 #include "net/output_queue.h"
 #include "net/request_reader.h"
+#include "net/server_body.h"
 #include "net/server_state.h"
 
 namespace everstep {
@@ -33,6 +35,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   // Any thread.
   void Answer(std::uint64_t number, ServerAnswer answer);
   void TellOfStream(const std::shared_ptr<ServerStream>& stream);
+  void TellOfRoom();
   std::size_t gzip_bytes_min() const { return state_->options.gzip_bytes_min; }
   std::size_t stream_bytes_max() const { return state_->options.stream_bytes_max; }
 
@@ -40,6 +43,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void OnEvents(std::uint32_t events) override;
   void Deliver(std::uint64_t number, ServerAnswer answer);
   void HearOfStream(ServerStream& stream);
+  void HearOfRoom();
   // Answers with the refusal and closes.
   void Refuse(const HttpRefusal& refusal);
   // Goes on with what was read before reading stopped.
@@ -61,10 +65,14 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   bool counted = true;    // one of connections_max
 
  private:
+  static constexpr HttpRefusal kOverloaded = {503, "OVERLOADED", "too much is under way"};
+
   // A request that is not answered completely.
   struct Slot {
     ServerAnswer answer;
-    std::size_t body_bytes = 0;  // of the request, while it is in flight
+    std::size_t body_bytes = 0;        // of the request, while it is in flight
+    std::shared_ptr<ServerBody> body;  // streamed, until the request is answered
+    bool in_flight = false;            // all of the request has come, and the answer has not
     bool ready = false;
     bool begun = false;  // the head of its stream was written
     bool http_1_0 = false;
@@ -72,10 +80,25 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
 
   void Receive();
   void Process(std::string_view bytes);
+  // False: there is nothing to go on with.
+  bool ReadRequest(std::string_view& bytes);
   void KeepUnread(std::string_view rest);
   void Dispatch(bool last);
+  void BeginUpload();
+  bool ReadUpload(std::string_view& bytes);
+  void FinishUpload(bool last);
+  // The rest of the body is of no use any more.
+  void DropUpload();
+  // The client is the one to do something: to send the rest of a body.
+  bool awaits_body() const;
+  std::uint64_t last_number() const { return first_number_ + slots_.size() - 1; }
   // There is room for another request on this connection.
   bool HasRoom() const;
+  // There is no room for another request on this server.
+  bool IsOverloaded() const {
+    return state_->buffered_bytes.load(std::memory_order_relaxed) >
+           state_->options.memory_bytes_max;
+  }
   void Advance();
   void WriteAnswer(Slot& slot);
   // False: it goes on.
@@ -99,11 +122,14 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   OutputQueue out_;
   std::string unread_;  // bytes that were received and not yet consumed by the reader
   std::vector<Slot> slots_;
-  std::uint64_t first_number_ = 0;  // of the first slot
-  std::size_t accounted_ = 0;       // part of state_->buffered_bytes
+  std::uint64_t first_number_ = 0;               // of the first slot
+  std::size_t accounted_ = 0;                    // part of state_->buffered_bytes
+  std::shared_ptr<ServerBody> upload_;           // of the last slot, while it comes; null: none
+  std::optional<std::uint64_t> refused_upload_;  // was answered here; the handler may not know
   std::uint32_t interest_;
   bool stop_reading_ = false;  // no further request is taken
   bool blocked_ = false;       // not read until there is room
+  bool upload_full_ = false;   // not read until the handler has taken some
   bool peer_ended_ = false;
   bool lingering_ = false;  // all is written; waits for the other side to see it
   bool closed_ = false;

@@ -13,7 +13,7 @@ void Connection::Flush() {
   if (closed_) return;
   if (!BreakStreams()) return Close();
   Advance();  // what streams have got
-  if (reader_.in_body() && slots_.empty() && reader_.TakeContinue()) {
+  if (awaits_body() && reader_.TakeContinue()) {
     out_.Tail() += "HTTP/1.1 100 Continue\r\n\r\n";
   }
   if (!Send()) return Close();
@@ -60,18 +60,21 @@ void Connection::SettleStream() {
 
 void Connection::SettleMemory() {
   std::size_t held = reader_.buffered_bytes() + unread_.size() + out_.bytes();
-  for (const Slot& slot : slots_) held += slot.body_bytes + slot.answer.response.body.size();
+  for (const Slot& slot : slots_) {
+    held += slot.body_bytes + slot.answer.response.body.size();
+    if (slot.body != nullptr) held += slot.body->held();
+  }
   if (held == accounted_) return;
   // Unsigned numbers wrap, so that less is added as well as more.
   const std::size_t change = held - std::exchange(accounted_, held);
   const std::size_t all = state_->buffered_bytes.fetch_add(change) + change;
   if (all > state_->options.memory_bytes_max && reader_.in_body() && !stop_reading_) {
-    Refuse({503, "OVERLOADED", "too much is under way"});
+    Refuse(kOverloaded);
   }
 }
 
 void Connection::SettleReading() {
-  if (stop_reading_ || !blocked_ || paused || !HasRoom()) return;
+  if (stop_reading_ || !blocked_ || paused || upload_full_ || !HasRoom()) return;
   blocked_ = false;
   loop_.ResumeLater(*this);
 }
@@ -106,12 +109,13 @@ void Connection::SettleDeadline() {
   } else if (!out_.empty()) {
     wanted = Deadline::kWrite;
     anew = sent_;
+  } else if (awaits_body()) {
+    // A client that is not read is not late.
+    wanted = upload_full_ ? Deadline::kNone : Deadline::kBody;
+    anew = received_ && !upload_full_;
   } else if (!slots_.empty()) {
     wanted = Deadline::kNone;
     anew = false;
-  } else if (reader_.in_body()) {
-    wanted = Deadline::kBody;
-    anew = received_;
   } else if (reader_.in_head() || !channel_.established()) {
     wanted = Deadline::kHead;
     anew = false;

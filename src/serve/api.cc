@@ -193,12 +193,12 @@ Api::~Api() {
   end_waiters_.Close();
 }
 
-std::size_t Api::BodyBytesMax(const ServerRequest& head) {
+BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   const RouteMatch match = router_.Match(head.method, head.path);
   // A body that nobody reads may still come; it is refused by the operation, not by the socket.
   constexpr std::size_t kUnwanted = 4 << 10;
-  if (match.outcome != RouteMatch::Outcome::kFound) return kUnwanted;
-  return std::max(match.route->body_bytes_max, kUnwanted);
+  if (match.outcome != RouteMatch::Outcome::kFound) return {kUnwanted};
+  return {std::max(match.route->body_bytes_max, kUnwanted)};
 }
 
 void Api::Handle(HttpCall http) {

@@ -82,7 +82,7 @@ class Api final : public HttpHandler, private CallObserver {
   // HttpHandler
   void Handle(HttpCall call) override;
   void RoundEnded() override { appends_.Flush(); }
-  std::size_t BodyBytesMax(const ServerRequest& head) override;
+  BodyTerms TermsOfBody(const ServerRequest& head) override;
 
   // The engine's callbacks, any thread.
   void RunEnded(const PlanRun& run) {

@@ -36,7 +36,10 @@ class TestHandler final : public HttpHandler {
     changed_.notify_all();
   }
   void RoundEnded() override { ++rounds; }
-  std::size_t BodyBytesMax(const ServerRequest& /*head*/) override { return body_bytes_max; }
+  // Bodies sent to /upload are streamed.
+  BodyTerms TermsOfBody(const ServerRequest& head) override {
+    return {body_bytes_max, head.path.starts_with("/upload")};
+  }
 
   // Waits for that many calls that are not answered, and gives them.
   std::vector<HttpCall> WaitForCalls(std::size_t count) {

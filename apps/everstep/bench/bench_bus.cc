@@ -83,7 +83,7 @@ class Receiver final : public HttpHandler {
     count_ += events;
     changed_.notify_all();
   }
-  std::size_t BodyBytesMax(const ServerRequest&) override { return 16 << 20; }
+  BodyTerms TermsOfBody(const ServerRequest&) override { return {.bytes_max = 16 << 20}; }
   void WaitFor(std::size_t events) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return count_ >= events; });

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "net/http_server.h"
+
+namespace everstep {
+
+// The bytes of one streamed body between the connection that reads it and whoever takes it.
+class ServerBody final : public RequestBody {
+ public:
+  using Changed = std::function<void()>;
+
+  // `wake` tells the connection that there is room again after it has found none; on any thread.
+  ServerBody(std::size_t bytes_max, std::function<void()> wake)
+      : bytes_max_(bytes_max), wake_(std::move(wake)) {}
+  ServerBody(const ServerBody&) = delete;
+  ServerBody& operator=(const ServerBody&) = delete;
+
+  // RequestBody
+  Piece Take() override;
+  void OnChange(Changed changed) override;
+
+  // The connection, on its loop's thread.
+  // How much may be written. Zero: the next Take wakes the connection.
+  std::size_t Room();
+  void Write(std::string piece);
+  void End() { Finish(State::kWhole); }
+  void Break() { Finish(State::kBroken); }
+  // Bytes that are not taken, and those of the last Take.
+  std::size_t held() const;
+
+ private:
+  void Finish(State state);
+  // Calls `changed`, outside of the lock, unless that was done and nothing was missed since.
+  void Tell(std::unique_lock<std::mutex> lock);
+
+  const std::size_t bytes_max_;
+  const std::function<void()> wake_;
+  mutable std::mutex mutex_;
+  std::string pending_;
+  std::size_t lent_ = 0;  // bytes of the last Take
+  State state_ = State::kComing;
+  std::shared_ptr<const Changed> changed_;
+  bool told_ = false;     // no Take has come to the end of the news since
+  bool waiting_ = false;  // the connection, for room
+};
+
+}  // namespace everstep
