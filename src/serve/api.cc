@@ -65,7 +65,7 @@ constexpr OperationEntry kOperations[] = {
     {"listInboundRules", ListInboundRules, kPool},
     {"putInboundRule", PutInboundRule, kPool},
     {"removeInboundRule", RemoveInboundRule, kPool},
-    {"putArtifact", PutArtifact, kPool, kReadsQuery},
+    {"putArtifact", PutArtifact, kIoThread, kReadsQuery},
     {"getArtifact", GetArtifact, kPool, kReadsQuery},
     {"listAlerts", ListAlerts, kIoThread},
     {"listAudit", ListAudit, kPool, kReadsQuery},
@@ -112,9 +112,10 @@ bool IsAudited(const Route& route, int status) {
   return std::ranges::find(kInRunLogs, route.operation) == std::end(kInRunLogs);
 }
 
-// A long poll is no slow request.
+// A long poll is no slow request, and how fast a body comes is up to the client.
 bool WaitsOnPurpose(const ApiCall& call) {
-  return call.route().operation == "pollWork" || call.route().operation == "callWorld" ||
+  return call.route().streams_body() || call.route().operation == "pollWork" ||
+         call.route().operation == "callWorld" ||
          call.request().query.find("wait=") != std::string::npos;
 }
 
@@ -198,6 +199,7 @@ BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   // A body that nobody reads may still come; it is refused by the operation, not by the socket.
   constexpr std::size_t kUnwanted = 4 << 10;
   if (match.outcome != RouteMatch::Outcome::kFound) return {kUnwanted};
+  if (match.route->streams_body()) return {options_.artifact_bytes_max, true};
   return {std::max(match.route->body_bytes_max, kUnwanted)};
 }
 
@@ -224,7 +226,8 @@ void Api::Handle(HttpCall http) {
                                         static_cast<CallObserver&>(*this));
   const OperationEntry* operation = operations_[index];
   EVERSTEP_ASSERT(operation != nullptr);
-  if (!Authenticate(*call) || !IsWanted(*operation, *call) || !BeginOnce(*call)) return;
+  if (!Authenticate(*call) || !IsWanted(*operation, *call)) return;
+  if (!call->route().streams_body() && !BeginOnce(*call, call->body())) return;
   if (operation->where == kIoThread) return operation->run(*this, std::move(call));
   pool_.Run([this, operation, call = std::move(call)]() mutable {
     operation->run(*this, std::move(call));
@@ -272,7 +275,7 @@ bool Api::Authenticate(ApiCall& call) {
   return false;
 }
 
-bool Api::BeginOnce(ApiCall& call) {
+bool Api::BeginOnce(ApiCall& call, std::string_view body) {
   const ServerRequest& request = call.request();
   const std::string_view header = request.Header("idempotency-key");
   if (header.empty() || request.method != "POST") return true;
@@ -280,7 +283,7 @@ bool Api::BeginOnce(ApiCall& call) {
   if (!call.route().permission) return true;
   Idempotency::Begun begun = idempotency_.Begin(
       {call.tenant(), call.caller().token_id, request.method, request.path, request.query}, header,
-      request.body);
+      body);
   switch (begun.outcome) {
     case Idempotency::Outcome::kFresh:
       call.SetIdempotency(std::move(begun.call), KeepingOf(call.route()));

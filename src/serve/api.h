@@ -46,6 +46,7 @@ struct ApiOptions {
   // Per tenant: who may call /webhooks without a token.
   std::map<std::string, std::vector<WebhookSecret>> webhook_secrets;
   MemoryIdempotencyStore::Limits answers;         // to requests with an Idempotency-Key
+  std::uint64_t artifact_bytes_max = 1ULL << 30;  // of one upload
   std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
   std::string data_directory;
   ServerLog* log = nullptr;                       // must outlive the API; null: nothing is told
@@ -132,6 +133,10 @@ class Api final : public HttpHandler, private CallObserver {
   // The run, if it is the caller's tenant's. Nothing: it has been answered.
   std::optional<StoredRun> FindRun(ApiCall& call, const std::string& run_id);
   Actor ActorOf(const ApiCall& call) const;
+  // What the call's Idempotency-Key promises, now that its body is known: `body` is that, or what
+  // stands for it. False: it has been answered. For operations with streamed bodies; done for
+  // others.
+  bool BeginOnce(ApiCall& call, std::string_view body);
   // To the engine, or to the application whose run has the hook. The run's id.
   Result<std::string> Deliver(const HookDelivery& delivery);
 
@@ -139,7 +144,6 @@ class Api final : public HttpHandler, private CallObserver {
   void Answered(const ApiCall& call, int status, std::string_view code) override;
   void Tell(const ApiCall& call, int status, std::string_view code);
   bool Authenticate(ApiCall& call);
-  bool BeginOnce(ApiCall& call);
 
   const Parts parts_;
   const ApiOptions options_;

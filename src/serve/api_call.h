@@ -37,6 +37,8 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
 
   const ServerRequest& request() const { return http_.request(); }
   const std::string& body() const { return http_.request().body; }
+  // Null: the body is a part of the request.
+  const std::shared_ptr<RequestBody>& streamed_body() const { return http_.body(); }
   const Route& route() const { return *match_.route; }
   const std::string& Parameter(std::string_view name) const { return match_.Parameter(name); }
   const TraceContext& trace() const { return trace_; }

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "engine/event_view.h"
 #include "flow/plan_graph.h"
+#include "serve/artifact_upload.h"
 #include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
@@ -205,12 +206,7 @@ void PutArtifact(Api& api, CallPtr call) {
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string_view type = call->request().Header("content-type");
   ArtifactLabel label{"file", type.empty() ? "application/octet-stream" : std::string(type), name};
-  const auto stored = api.artifacts().Write(call->body(), std::move(label));
-  if (!stored) return call->Fail(stored.error());
-  if (const Status noted = api.artifact_owners().Add(call->tenant(), *stored); !noted) {
-    return call->Fail(noted.error());
-  }
-  call->Json(201, ToJson(stored->ToValue()), {{"Location", "/v1/artifacts/" + stored->sha256}});
+  std::make_shared<ArtifactUpload>(api, std::move(call), std::move(label))->Begin();
 }
 
 void GetArtifact(Api& api, CallPtr call) {

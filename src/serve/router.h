@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,9 @@
 
 namespace everstep {
 
+// In place of a size: the body is handed on as it comes, as large as the settings allow.
+inline constexpr std::size_t kStreamedBody = std::numeric_limits<std::size_t>::max();
+
 // One call of the API.
 struct Route {
   std::string_view method;
@@ -21,6 +25,8 @@ struct Route {
   std::string_view operation;            // the operation id of the OpenAPI document
   std::optional<Permission> permission;  // nothing: open to everybody
   std::size_t body_bytes_max = 0;
+
+  bool streams_body() const { return body_bytes_max == kStreamedBody; }
 };
 
 // All calls. Lives as long as the process.

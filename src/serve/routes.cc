@@ -9,7 +9,6 @@ constexpr std::size_t kPayloadBody = 1 << 20;  // what hooks and signals bring
 constexpr std::size_t kChunkBody = 4 << 20;    // of a stream
 constexpr std::size_t kPlanBody = 8 << 20;     // a plan and its inputs
 constexpr std::size_t kBatchBody = 32 << 20;   // many events, many reports
-constexpr std::size_t kArtifactBody = 64 << 20;
 
 using enum Permission;
 constexpr std::nullopt_t kOpen = std::nullopt;
@@ -76,7 +75,7 @@ constexpr Route kRoutes[] = {
     {"PUT", "/v1/inbound/rules/{ruleId}", "putInboundRule", kSinkWrite, kSmallBody},
     {"DELETE", "/v1/inbound/rules/{ruleId}", "removeInboundRule", kSinkWrite, kNoBody},
 
-    {"POST", "/v1/artifacts", "putArtifact", kArtifactWrite, kArtifactBody},
+    {"POST", "/v1/artifacts", "putArtifact", kArtifactWrite, kStreamedBody},
     {"GET", "/v1/artifacts/{sha256}", "getArtifact", kArtifactRead, kNoBody},
 
     {"GET", "/v1/alerts", "listAlerts", kAlertRead, kNoBody},

@@ -71,7 +71,8 @@ OPERATIONS = [
         errors=("404",), answers={"200": ("The drawing.", {PLAIN: text()}, ())}),
     Operation(
         "POST", "/v1/artifacts", "putArtifact", "Artifacts", "artifact.write", "Store an artifact",
-        "The body is kept as it is, under its SHA-256, at most 64 MiB. `Content-Type` is kept with it.",
+        "The body is kept as it is, under its SHA-256, at most 1 GiB (setting `limits.artifact`). It goes to the "
+        "disk as it comes; one that breaks off leaves nothing. `Content-Type` is kept with it.",
         [Example("note", "a short text", 201, {
             "uri": f"artifact:sha256:{NOTE_DIGEST}", "kind": "file", "sha256": NOTE_DIGEST,
             "sizeBytes": len(NOTE), "contentType": PLAIN, "name": "note.txt"}, body=NOTE,

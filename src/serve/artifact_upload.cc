@@ -1,0 +1,49 @@
+#include "serve/artifact_upload.h"
+
+namespace everstep {
+
+void ArtifactUpload::Begin() {
+  if (call_->streamed_body() == nullptr) return WorkLater();
+  call_->streamed_body()->OnChange([self = shared_from_this()] { self->WorkLater(); });
+}
+
+void ArtifactUpload::WorkLater() {
+  api_.pool().Run([self = shared_from_this()] { self->Work(); });
+}
+
+void ArtifactUpload::Work() {
+  RequestBody::Piece piece{{}, RequestBody::State::kWhole};
+  if (const auto& body = call_->streamed_body(); body != nullptr) piece = body->Take();
+  if (piece.state == RequestBody::State::kBroken) return writer_.reset();
+  const bool whole = piece.state == RequestBody::State::kWhole;
+  if (piece.bytes.empty() && !whole) return;
+  if (const Status written = Write(piece.bytes); !written) {
+    writer_.reset();
+    return call_->Fail(written.error());
+  }
+  if (whole) return Finish();
+  // Not at once: the pool has others to serve.
+  WorkLater();
+}
+
+Status ArtifactUpload::Write(std::string_view bytes) {
+  if (writer_ == nullptr) {
+    auto writer = api_.artifacts().NewWriter();
+    if (!writer) return writer.error();
+    writer_ = *std::move(writer);
+  }
+  return writer_->Append(bytes);
+}
+
+void ArtifactUpload::Finish() {
+  // Before the artifact is there: what a key does not allow leaves nothing.
+  if (!api_.BeginOnce(*call_, writer_->Seal())) return;
+  const auto stored = writer_->Finish(std::move(label_));
+  if (!stored) return call_->Fail(stored.error());
+  if (const Status noted = api_.artifact_owners().Add(call_->tenant(), *stored); !noted) {
+    return call_->Fail(noted.error());
+  }
+  call_->Json(201, ToJson(stored->ToValue()), {{"Location", "/v1/artifacts/" + stored->sha256}});
+}
+
+}  // namespace everstep

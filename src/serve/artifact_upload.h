@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "serve/api.h"
+#include "work/artifact_store.h"
+
+namespace everstep {
+
+// Brings the body of a call into the artifact store as it comes, and answers the call. Works on the
+// pool, one piece at a time; who sends no faster than the disk writes needs no thread meanwhile. A
+// body that never comes to its end leaves nothing.
+class ArtifactUpload : public std::enable_shared_from_this<ArtifactUpload> {
+ public:
+  ArtifactUpload(Api& api, CallPtr call, ArtifactLabel label)
+      : api_(api), call_(std::move(call)), label_(std::move(label)) {}
+
+  // On the io thread. Keeps itself until it is done.
+  void Begin();
+
+ private:
+  void WorkLater();
+  void Work();
+  Status Write(std::string_view bytes);
+  void Finish();
+
+  Api& api_;
+  const CallPtr call_;
+  ArtifactLabel label_;
+  std::unique_ptr<ArtifactStore::Writer> writer_;  // null: nothing has come
+};
+
+}  // namespace everstep
