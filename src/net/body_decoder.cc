@@ -54,7 +54,8 @@ BodyDecoder::Outcome BodyDecoder::Read(std::string_view& input, std::size_t out_
 
 BodyDecoder::Outcome BodyDecoder::Find(std::string_view& input, std::string_view& content) {
   if (!chunked_) {
-    content = input.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size())));
+    content =
+        input.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size())));
     return left_ == 0 ? Outcome::kDone : Outcome::kMore;
   }
   switch (chunks_.Next(input, bytes_max_, content)) {

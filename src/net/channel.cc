@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/assert.h"
+
 namespace everstep {
 
 Channel::Outcome Channel::OutcomeOf(int result) {
@@ -39,6 +41,12 @@ Channel::Outcome Channel::Read(std::span<char> buffer, std::size_t& read) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Outcome::kWouldBlock;
     if (errno != EINTR) return Outcome::kBroken;
   }
+}
+
+std::size_t Channel::SendNow(std::string_view bytes) const {
+  EVERSTEP_ASSERT(session_ == nullptr);
+  const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  return sent > 0 ? static_cast<std::size_t>(sent) : 0;
 }
 
 Channel::Outcome Channel::Write(OutputQueue& queue, std::size_t& written) {

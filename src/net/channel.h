@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "net/output_queue.h"
@@ -11,7 +12,8 @@
 
 namespace everstep {
 
-// A connected socket, plain or TLS, that never blocks. One thread, on which SIGPIPE is blocked.
+// A connected socket, plain or TLS, that never blocks. One thread, on which SIGPIPE is
+// blocked, but for what is said.
 class Channel {
  public:
   enum class Outcome : std::uint8_t { kOk, kWouldBlock, kEnd, kBroken };
@@ -26,6 +28,8 @@ class Channel {
   Outcome Read(std::span<char> buffer, std::size_t& read);
   // Writes from the front of the queue. kOk: `written` bytes, at least one.
   Outcome Write(OutputQueue& queue, std::size_t& written);
+  // Of a plain one, on any thread, while nobody else writes or closes it: how much of it was sent.
+  std::size_t SendNow(std::string_view bytes) const;
   // False: the keys are not agreed yet; Read does it.
   bool established() const {
     return session_ == nullptr || SSL_is_init_finished(session_.get()) == 1;

@@ -302,10 +302,9 @@ TEST_F(HttpServerUploadThreaded, OneThatIsTooLargeIsRefused) {
     EXPECT_EQ(server_->Metrics().requests_total, 0u) << "the handler was asked";
   }
   const std::string bomb = Gzip(std::string(100'001, 'a'));
-  for (const std::string& text :
-       {HeadText("Transfer-Encoding: chunked\r\n") + "186A0\r\n" + std::string(100'000, 'a') +
-            "\r\n1\r\na\r\n0\r\n\r\n",
-        PostText("/upload", bomb, "Content-Encoding: gzip\r\n")}) {
+  for (const std::string& text : {HeadText("Transfer-Encoding: chunked\r\n") + "186A0\r\n" +
+                                      std::string(100'000, 'a') + "\r\n1\r\na\r\n0\r\n\r\n",
+                                  PostText("/upload", bomb, "Content-Encoding: gzip\r\n")}) {
     SocketClient client = Connect();
     client.Send(text);
     auto calls = handler.WaitForCalls(1);
@@ -320,9 +319,8 @@ TEST_F(HttpServerUploadThreaded, OneThatIsTooLargeIsRefused) {
 TEST_F(HttpServerUploadThreaded, ABodyThatIsWrongIsRefused) {
   TestHandler handler;
   Serve(handler);
-  for (const std::string& text :
-       {HeadText("Transfer-Encoding: chunked\r\n") + "3\r\nabcdef",
-        PostText("/upload", "not gzip", "Content-Encoding: gzip\r\n")}) {
+  for (const std::string& text : {HeadText("Transfer-Encoding: chunked\r\n") + "3\r\nabcdef",
+                                  PostText("/upload", "not gzip", "Content-Encoding: gzip\r\n")}) {
     SocketClient client = Connect();
     client.Send(text);
     EXPECT_EQ(client.ReadAnswer().status, 400) << text;

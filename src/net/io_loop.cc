@@ -15,6 +15,8 @@ namespace {
 
 // How long a client may take to see that its connection was closed.
 constexpr std::chrono::milliseconds kLingerTime{2'000};
+// After this time at most the loop hears of an answer that another thread has sent.
+constexpr int kHearWithinMs = 250;
 // Connections over the limit that are told so at the same time; others are just closed.
 constexpr std::size_t kRefusedOpenMax = 256;
 
@@ -71,7 +73,7 @@ void IoLoop::Run() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   inbox_->BindToThread();
-  RefreshClocks();
+  now_ = SteadyNow();
   while (!state_->stopping.load()) Round();
   CloseAll();
 }
@@ -79,15 +81,16 @@ void IoLoop::Run() {
 void IoLoop::Round() {
   std::array<epoll_event, kEventsMax> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, WaitMilliseconds());
-  RefreshClocks();
+  now_ = SteadyNow();
+  // What was answered elsewhere makes room for the request that follows it.
   inbox_->Take(posts_);
+  TakePosts();
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     // Null stands for the inbox, which is looked into in every round.
     if (event.data.ptr != nullptr)
       static_cast<EventTarget*>(event.data.ptr)->OnEvents(event.events);
   }
-  TakePosts();
   ResumeConnections();
   if (state_->draining.load() && !draining_) BeginDrain();
   state_->handler.RoundEnded();
@@ -102,19 +105,12 @@ void IoLoop::Round() {
 int IoLoop::WaitMilliseconds() {
   if (!resumed_.empty() || !dirty_.empty()) return 0;
   if (!inbox_->BeginWait()) return 0;
+  // While requests are under way, answers may go out that nobody wakes the loop for.
+  const int most = state_->in_flight.load() > 0 ? kHearWithinMs : -1;
   const auto next = deadlines_.Next();
-  if (!next) return -1;
+  if (!next) return most;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - SteadyNow()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-}
-
-void IoLoop::RefreshClocks() {
-  now_ = SteadyNow();
-  const Timestamp time = SystemClock().Now();
-  const auto second = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
-  if (second == date_second_) return;
-  date_second_ = second;
-  date_line_ = DateLine(time);
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, most < 0 ? 60'000 : most));
 }
 
 void IoLoop::TakePosts() {
@@ -122,6 +118,9 @@ void IoLoop::TakePosts() {
     switch (post.kind) {
       case LoopPost::Kind::kAnswer:
         post.connection->Deliver(post.number, std::move(post.answer));
+        break;
+      case LoopPost::Kind::kSent:
+        post.connection->HearOfSent(post.number, post.sent, std::move(post.answer.response.body));
         break;
       case LoopPost::Kind::kStreamNews:
         post.connection->HearOfStream(*post.answer.stream);
@@ -154,6 +153,7 @@ void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
                .connection = nullptr,
                .number = 0,
                .answer = {},
+               .sent = 0,
                .socket = std::move(socket),
                .peer_address = std::move(peer_address)});
 }

@@ -44,7 +44,6 @@ class IoLoop {
   const LoopCounters& counters() const { return counters_; }
   BufferPool& buffers() { return buffers_; }
   std::span<char> read_buffer() { return read_buffer_; }
-  const std::string& date_line() const { return date_line_; }
 
   void MarkDirty(Connection& connection);
   void Watch(Connection& connection, std::uint32_t events);
@@ -64,7 +63,6 @@ class IoLoop {
   void Run();
   void Round();
   int WaitMilliseconds();
-  void RefreshClocks();
   void TakePosts();
   void Deal(UniqueFd socket, std::string peer_address);
   void Adopt(UniqueFd socket, const std::string& peer_address, bool refused);
@@ -92,8 +90,6 @@ class IoLoop {
   std::vector<LoopPost> posts_;
   std::vector<char> read_buffer_;
   std::chrono::steady_clock::time_point now_;
-  std::chrono::seconds date_second_{-1};
-  std::string date_line_;
   std::size_t next_loop_ = 0;  // for the next connection
   std::size_t lingering_ = 0;
   std::size_t refused_open_ = 0;

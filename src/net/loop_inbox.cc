@@ -15,13 +15,13 @@ thread_local const LoopInbox* inbox_of_thread = nullptr;
 
 LoopInbox::LoopInbox() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) { EVERSTEP_ASSERT(wake_); }
 
-bool LoopInbox::Post(LoopPost post) {
+bool LoopInbox::Post(LoopPost post, Urgency urgency) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
     posts_.push_back(std::move(post));
-    wake = std::exchange(waiting_, false);
+    if (urgency == Urgency::kNow) wake = std::exchange(waiting_, false);
   }
   if (wake) WriteWake();
   return true;

@@ -19,14 +19,15 @@ struct ServerAnswer {
   bool head_only = false;
 };
 
-// What another thread has for a loop: an answer, a stream with news, room for the body that a
-// connection reads, or a new socket.
+// What another thread has for a loop: an answer, word of one that it has sent, a stream with news,
+// room for the body that a connection reads, or a new socket.
 struct LoopPost {
-  enum class Kind : std::uint8_t { kAnswer, kStreamNews, kBodyRoom, kSocket };
+  enum class Kind : std::uint8_t { kAnswer, kSent, kStreamNews, kBodyRoom, kSocket };
   Kind kind = Kind::kAnswer;
   std::shared_ptr<HttpCall::Connection> connection;
   std::uint64_t number = 0;
   ServerAnswer answer;
+  std::size_t sent = 0;  // bytes of the answer; its body is the rest
   UniqueFd socket;
   std::string peer_address;
 };
@@ -39,9 +40,10 @@ class LoopInbox {
   LoopInbox(const LoopInbox&) = delete;
   LoopInbox& operator=(const LoopInbox&) = delete;
 
+  enum class Urgency : std::uint8_t { kNow, kCanWait };
   // False: the loop has ended, nothing is done. Wakes the loop if it waits: once for all that is
-  // posted until it has woken up.
-  bool Post(LoopPost post);
+  // posted until it has woken up. What can wait does so until the loop is awake.
+  bool Post(LoopPost post, Urgency urgency = Urgency::kNow);
   void Wake();
   // True: called on the loop's own thread, where connections may be used directly.
   bool OnLoopThread() const;

@@ -40,6 +40,20 @@ TEST(LoopInbox, WakesALoopThatWaitsOnceForManyPosts) {
   EXPECT_FALSE(inbox.BeginWait());
 }
 
+TEST(LoopInbox, WhatCanWaitWakesNobodyAndIsFoundAwake) {
+  LoopInbox inbox;
+  std::vector<LoopPost> posts;
+  ASSERT_TRUE(inbox.BeginWait());
+  EXPECT_TRUE(inbox.Post(Socket(), LoopInbox::Urgency::kCanWait));
+  EXPECT_EQ(WakeUps(inbox), 0u);
+  EXPECT_TRUE(inbox.Post(Socket()));
+  EXPECT_EQ(WakeUps(inbox), 1u) << "it still waits";
+  inbox.Take(posts);
+  EXPECT_EQ(posts.size(), 2u);
+  EXPECT_TRUE(inbox.Post(Socket(), LoopInbox::Urgency::kCanWait));
+  EXPECT_FALSE(inbox.BeginWait());
+}
+
 TEST(LoopInbox, TakesNothingWhenTheLoopHasEnded) {
   LoopInbox inbox;
   auto stream = std::make_shared<ServerStream>(100);

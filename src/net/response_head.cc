@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "net/content_coding.h"
 #include "net/http_text.h"
 #include "net/problem.h"
@@ -122,6 +123,18 @@ std::string DateLine(Timestamp now) {
                     kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900,
                     parts.tm_hour, parts.tm_min, parts.tm_sec);
   return {line.data(), static_cast<std::size_t>(size)};
+}
+
+std::string_view DateLineNow() {
+  thread_local std::chrono::seconds second{-1};
+  thread_local std::string line;
+  const Timestamp now = SystemClock().Now();
+  const auto current = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
+  if (current != second) {
+    second = current;
+    line = DateLine(now);
+  }
+  return line;
 }
 
 ServerResponse ProblemResponse(const HttpRefusal& refusal) {

@@ -32,6 +32,8 @@ void CompressResponse(ServerResponse& response, bool accepted, std::size_t bytes
 
 // "Date: Sun, 06 Nov 1994 08:49:37 GMT", with its line end.
 std::string DateLine(Timestamp now);
+// That of now, made once a second by each thread.
+std::string_view DateLineNow();
 
 ServerResponse ProblemResponse(const HttpRefusal& refusal);
 

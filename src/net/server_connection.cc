@@ -53,11 +53,13 @@ Connection::Connection(IoLoop& loop, UniqueFd socket, std::string_view peer_addr
 
 void Connection::Answer(std::uint64_t number, ServerAnswer answer) {
   if (inbox_->OnLoopThread()) return Deliver(number, std::move(answer));
+  if (IsDirect(number, answer)) return AnswerDirectly(number, answer);
   const std::shared_ptr<ServerStream> stream = answer.stream;
   const bool posted = inbox_->Post({.kind = LoopPost::Kind::kAnswer,
                                     .connection = shared_from_this(),
                                     .number = number,
                                     .answer = std::move(answer),
+                                    .sent = 0,
                                     .socket = {},
                                     .peer_address = {}});
   if (!posted && stream != nullptr) stream->Close();
@@ -69,6 +71,7 @@ void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
                 .connection = shared_from_this(),
                 .number = 0,
                 .answer = {{}, stream, false},
+                .sent = 0,
                 .socket = {},
                 .peer_address = {}});
 }
@@ -172,6 +175,7 @@ void Connection::Dispatch(bool last) {
     Deliver(number, {ProblemResponse(kOverloaded), nullptr, request.method == "HEAD"});
     return;
   }
+  if (MayAnswerDirectly()) direct_.store(number, std::memory_order_release);
   state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), number));
 }
 
@@ -230,7 +234,7 @@ void Connection::WriteAnswer(Slot& slot) {
                                    .stream = false,
                                    .http_1_0 = slot.http_1_0,
                                    .close = stop_reading_ && slots_.size() == 1};
-  AppendResponseHead(response, framing, loop_.date_line(), out_.Tail());
+  AppendResponseHead(response, framing, DateLineNow(), out_.Tail());
   if (!framing.head_only && HasBody(response.status)) out_.Append(std::move(response.body));
 }
 
@@ -241,7 +245,7 @@ bool Connection::WriteStream(Slot& slot) {
                                      .stream = true,
                                      .http_1_0 = slot.http_1_0,
                                      .close = stop_reading_ && slots_.size() == 1};
-    AppendResponseHead(slot.answer.response, framing, loop_.date_line(), out_.Tail());
+    AppendResponseHead(slot.answer.response, framing, DateLineNow(), out_.Tail());
     slot.answer.response = {};
   }
   if (slot.answer.head_only) {
@@ -314,7 +318,11 @@ void Connection::Close() {
   out_.Clear();
   state_->buffered_bytes.fetch_sub(std::exchange(accounted_, 0));
   loop_.Remove(*this);
-  channel_.Close();
+  {
+    const std::lock_guard lock(socket_mutex_);
+    socket_closed_ = true;
+    channel_.Close();
+  }
   if (upload != nullptr) upload->Break();
   for (const Slot& slot : slots) {
     if (slot.answer.stream != nullptr) slot.answer.stream->Close();

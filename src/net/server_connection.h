@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +46,8 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void Deliver(std::uint64_t number, ServerAnswer answer);
   void HearOfStream(ServerStream& stream);
   void HearOfRoom();
+  // The answer to the first request went out, but for the rest.
+  void HearOfSent(std::uint64_t number, std::size_t sent, std::string rest);
   // Answers with the refusal and closes.
   void Refuse(const HttpRefusal& refusal);
   // Goes on with what was read before reading stopped.
@@ -99,6 +103,10 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
     return state_->buffered_bytes.load(std::memory_order_relaxed) >
            state_->options.memory_bytes_max;
   }
+  // Of the request that was taken last: whoever has its answer may send it.
+  bool MayAnswerDirectly() const;
+  bool IsDirect(std::uint64_t number, const ServerAnswer& answer) const;  // any thread
+  void AnswerDirectly(std::uint64_t number, const ServerAnswer& answer);  // any thread
   void Advance();
   void WriteAnswer(Slot& slot);
   // False: it goes on.
@@ -118,6 +126,9 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   const std::shared_ptr<ServerState> state_;
   const std::shared_ptr<LoopInbox> inbox_;
   Channel channel_;
+  std::mutex socket_mutex_;     // held to close the socket, and to send on another thread
+  bool socket_closed_ = false;  // guarded by socket_mutex_
+  std::atomic<std::uint64_t> direct_{UINT64_MAX};  // the request that may be answered directly
   RequestReader reader_;
   OutputQueue out_;
   std::string unread_;  // bytes that were received and not yet consumed by the reader

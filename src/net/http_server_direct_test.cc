@@ -1,0 +1,117 @@
+#include <latch>
+#include <thread>
+
+#include "net/http_server.h"
+#include "testing/server_fixture.h"
+
+namespace everstep {
+namespace {
+
+using std::chrono::milliseconds;
+using HttpServerDirectThreaded = ServerTest;
+
+// Keeps calls, but holds up the io thread at /hold until it is let go.
+class HoldingHandler final : public HttpHandler {
+ public:
+  ~HoldingHandler() override { before_end(); }
+  void Handle(HttpCall call) override {
+    if (call.request().path != "/hold") return calls.Handle(std::move(call));
+    held.count_down();
+    go.wait();
+    call.Reply(TextResponse("held"));
+  }
+  BodyTerms TermsOfBody(const ServerRequest& head) override { return calls.TermsOfBody(head); }
+
+  TestHandler calls;
+  std::latch held{1};
+  std::latch go{1};
+  std::function<void()> before_end;
+};
+
+TEST_F(HttpServerDirectThreaded, AnAnswerDoesNotWaitForTheLoop) {
+  HoldingHandler handler;
+  handler.before_end = [this] { server_.reset(); };
+  auto server = HttpServer::Start({.listen = {"127.0.0.1:0"}}, handler);
+  ASSERT_TRUE(server);
+  server_ = std::move(*server);
+  SocketClient client = Connect();
+  SocketClient other = Connect();
+  client.Send(GetText("/"));
+  auto calls = handler.calls.WaitForCalls(1);
+  other.Send(GetText("/hold"));
+  handler.held.wait();
+  calls[0].Reply(TextResponse("at once"));
+  EXPECT_EQ(client.ReadAnswer().body, "at once");
+  handler.go.count_down();
+  EXPECT_EQ(other.ReadAnswer().body, "held");
+  client.Send(GetText("/"));
+  handler.calls.WaitForCalls(1)[0].Reply(TextResponse("again"));
+  EXPECT_EQ(client.ReadAnswer().body, "again");
+  EXPECT_TRUE(Eventually([&] { return server_->Metrics().requests_in_flight == 0; }));
+}
+
+TEST_F(HttpServerDirectThreaded, RequestsThatFollowAreAnsweredBehindIt) {
+  TestHandler handler;
+  Serve(handler);
+  SocketClient client = Connect();
+  for (int round = 0; round < 200; ++round) {
+    client.Send(GetText("/first"));
+    auto first = handler.WaitForCalls(1);
+    client.Send(GetText("/second"));
+    // Now and then the second has come when the first is answered.
+    std::vector<HttpCall> second;
+    if (round % 2 == 0) second = handler.WaitForCalls(1);
+    Echo(std::move(first[0]));
+    if (second.empty()) second = handler.WaitForCalls(1);
+    Echo(std::move(second[0]));
+    ASSERT_EQ(client.ReadAnswer().body, "GET /first ");
+    ASSERT_EQ(client.ReadAnswer().body, "GET /second ");
+  }
+  EXPECT_TRUE(Eventually([&] { return server_->Metrics().requests_in_flight == 0; }));
+}
+
+TEST_F(HttpServerDirectThreaded, WhatDoesNotFitTheSocketIsSentByTheLoop) {
+  TestHandler handler;
+  Serve(handler);
+  SocketClient client = Connect(4 << 10);
+  const std::string body(30 << 10, 'x');
+  // More than the buffers of both sides take, one answer after the other, and nobody reads.
+  int answers = 0;
+  for (; answers < 400; ++answers) {
+    client.Send(GetText("/"));
+    auto calls = handler.TakeCalls(milliseconds(2'000));
+    if (calls.empty()) break;  // too much is unsent: the connection is not read
+    calls[0].Reply(TextResponse(body));
+  }
+  EXPECT_GT(answers, 8);
+  for (int i = 0; i < answers; ++i) ASSERT_EQ(client.ReadAnswer().body, body) << i;
+}
+
+TEST_F(HttpServerDirectThreaded, NobodyIsLeftToAnswer) {
+  TestHandler handler;
+  Serve(handler);
+  for (int round = 0; round < 100; ++round) {
+    SocketClient client = Connect();
+    client.Send(GetText("/"));
+    auto calls = handler.WaitForCalls(1);
+    std::thread closing([&client] { client.Reset(); });
+    calls[0].Reply(TextResponse("who is there?"));
+    closing.join();
+  }
+  EXPECT_TRUE(Eventually([&] { return server_->Metrics().connections_open == 0; }));
+  EXPECT_EQ(server_->Metrics().requests_in_flight, 0u);
+  EXPECT_EQ(server_->Metrics().buffered_bytes, 0u);
+}
+
+TEST_F(HttpServerDirectThreaded, AConnectionThatIsIdleThenIsClosedAllTheSame) {
+  TestHandler handler;
+  Serve(handler, {.idle_timeout = milliseconds(50)});
+  SocketClient client = Connect();
+  client.Send(GetText("/"));
+  handler.WaitForCalls(1)[0].Reply(TextResponse("done"));
+  EXPECT_EQ(client.ReadAnswer().body, "done");
+  EXPECT_TRUE(client.AtEnd());
+}
+
+}  // namespace
+}  // namespace everstep
