@@ -86,11 +86,27 @@ void MessageQueue::WakeDue(Timestamp now) {
   }
 }
 
+// What has waited longest goes first, over all topics: one that is busy must not keep others from
+// an endpoint that they share.
 void MessageQueue::Dispatch() {
-  for (auto topic = ready_.begin(); topic != ready_.end();) {
-    while (!topic->second.empty() && DispatchOne(topic->first, topic->second)) {
+  using Waiting = std::pair<Timestamp, const Topic*>;
+  const auto later = [](const Waiting& a, const Waiting& b) { return a.first > b.first; };
+  std::vector<Waiting> fronts;
+  const auto push = [&](const Topic& topic, const std::deque<std::string>& ready) {
+    fronts.emplace_back(messages_.at(ready.front()).head.due_at, &topic);
+    std::ranges::push_heap(fronts, later);
+  };
+  for (const auto& [topic, ready] : ready_) push(topic, ready);
+  while (!fronts.empty()) {
+    std::ranges::pop_heap(fronts, later);
+    const auto topic = ready_.find(*fronts.back().second);
+    fronts.pop_back();
+    if (!DispatchOne(topic->first, topic->second)) continue;
+    if (topic->second.empty()) {
+      ready_.erase(topic);
+    } else {
+      push(topic->first, topic->second);
     }
-    topic = topic->second.empty() ? ready_.erase(topic) : std::next(topic);
   }
 }
 

@@ -255,6 +255,20 @@ TEST_F(MessageQueueTest, AnEndpointTakesAsManyAtOnceAsItSaid) {
   EXPECT_THAT(Delivered(), ElementsAre("3"));
 }
 
+TEST_F(MessageQueueTest, WhatHasWaitedLongestGoesFirstWhateverItsTopic) {
+  ASSERT_TRUE(queue_->Register(App("one", 1)));
+  for (const char* topic : {"orders.b", "orders.a", "orders.c", "orders.a", "orders.b"}) {
+    clock_.Advance(1ms);
+    Send({.topic = topic, .body = topic});
+  }
+  std::vector<std::string> order;
+  for (std::size_t index = 0; index < 5; ++index) {
+    for (std::string& body : Delivered()) order.push_back(std::move(body));
+    End(index);
+  }
+  EXPECT_THAT(order, ElementsAre("orders.b", "orders.a", "orders.c", "orders.a", "orders.b"));
+}
+
 TEST_F(MessageQueueTest, AnotherProcessAtTheSameAddressTakesThePlace) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Endpoint again = App("one");
