@@ -198,8 +198,8 @@ TEST_F(ServerArtifactsTest, OneThatIsTooLargeLeavesNothing) {
   EXPECT_EQ(answer.status, 413);
   EXPECT_NE(answer.body.find("CONTENT_TOO_LARGE"), std::string::npos) << answer.body;
   const std::string bomb(kBytesMax + 1, 'a');
-  EXPECT_EQ(
-      bench_.Post(token_, "/v1/artifacts", Gzip(bomb), {{"Content-Encoding", "gzip"}}).status, 413);
+  EXPECT_EQ(bench_.Post(token_, "/v1/artifacts", Gzip(bomb), {{"Content-Encoding", "gzip"}}).status,
+            413);
   EXPECT_TRUE(Eventually([&] { return Unfinished() == 0; }));
   EXPECT_FALSE(IsStored(ToHex(Sha256(bomb.substr(1)))));
 }
