@@ -30,6 +30,7 @@ certificate server
 certificate stranger
 # serve_tls DATA: a server of its own.
 serve_tls() {
+  : >tls.out
   begin tls serve --data "$work/$1" --listen 127.0.0.1:0 --tls-certificate "$work/server.pem" --tls-key "$work/server.key"
   wait_for 'says "listening on" tls.out'
   EVERSTEP_URL=$(sed -n 's/^listening on //p' tls.out)
