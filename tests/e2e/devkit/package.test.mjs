@@ -132,13 +132,13 @@ async function serve(answer, use) {
     connections += 1;
     let text = '';
     socket.on('error', () => {});
-    socket.on('data', (part) => {
+    socket.on('data', async (part) => {
       text += part.toString('latin1');
       const [head, body] = text.split('\r\n\r\n');
       const length = Number(/content-length: (\d+)/.exec(head)?.[1]);
       if (body === undefined || body.length < length) return;
       text = '';
-      const said = answer(body, head);
+      const said = await answer(body, head);
       if (said === null) socket.destroy();
       else socket.write(said);
     });
@@ -176,6 +176,23 @@ test('a connection that ends fails its call alone', async () => {
     assert.deepEqual(answers, [...Array(70).fill('ECONNRESET'), ...Array(70).fill('live')]);
     assert.equal(await post('after'), 'after');
     assert.ok(connections() > 70);
+  });
+});
+
+test('who waits for a connection gets one when all were closed after their answers', async () => {
+  // The answers to the first 64, as many as there may be connections, come at the same moment.
+  let come = 0;
+  let go;
+  const all = new Promise((resolve) => (go = resolve));
+  const last = async (body) => {
+    if (++come === 64) go();
+    await all;
+    return echo(body).replace('200 OK', '200 OK\r\nConnection: close');
+  };
+  await serve(last, async (post, connections) => {
+    const texts = Array.from({ length: 65 }, (_, i) => `last ${i}`);
+    assert.deepEqual(await Promise.all(texts.map((text) => post(text))), texts);
+    assert.equal(connections(), 65);
   });
 });
 
