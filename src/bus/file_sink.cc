@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 #include "work/worker_threads.h"
 
 namespace everstep {

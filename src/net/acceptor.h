@@ -5,7 +5,7 @@
 
 #include "everstep/result.h"
 #include "net/event_target.h"
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 

@@ -8,7 +8,7 @@
 
 #include "net/output_queue.h"
 #include "net/tls_context.h"
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 

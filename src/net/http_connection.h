@@ -9,7 +9,7 @@
 #include "net/address_policy.h"
 #include "net/http_answer_reader.h"
 #include "net/http_message.h"
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 

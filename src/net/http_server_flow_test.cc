@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "net/http_server.h"
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 #include "testing/server_fixture.h"
 
 namespace everstep {

@@ -8,7 +8,7 @@
 
 #include "net/http_server.h"
 #include "net/server_stream.h"
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 

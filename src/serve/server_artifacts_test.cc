@@ -15,7 +15,7 @@
 
 #include "base/sha256.h"
 #include "net/content_coding.h"
-#include "net/unique_fd.h"
+#include "base/unique_fd.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {
