@@ -28,6 +28,7 @@
 #include "store/corrupt_row.h"
 #include "store/free_space.h"
 #include "store/keyed_store.h"
+#include "store/log_files.h"
 #include "store/store_directory.h"
 
 namespace everstep {
@@ -191,9 +192,8 @@ rocksdb::DBOptions EngineOptions(const StoreOptions& options) {
   engine.create_missing_column_families = !options.read_only;
   // Every write is synced before it is acknowledged. So a torn record at the end of the log is one
   // that nobody was told of, and recovery may end there; whatever lies behind it is dropped, which
-  // keeps the order of commits. Reusing log files would save the size update of each sync, but then
-  // the old bytes behind the end cannot be told from a torn record: RocksDB turns it off in this
-  // mode.
+  // keeps the order of commits. Log files are not used again: the old bytes behind the end cannot
+  // be told from a torn record.
   engine.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   engine.recycle_log_file_num = 0;
   // A log file that was complete and has gone or shrunk is damage, not a torn end.
@@ -305,7 +305,8 @@ class RocksdbKeyValue final : public KeyValue {
   RocksdbKeyValue(std::string directory, const StoreOptions& options, Clock& clock)
       : directory_(std::move(directory)),
         options_(options),
-        free_space_(options.free_bytes_min, clock, [this] { return FreeBytesOf(directory_); }) {}
+        free_space_(options.free_bytes_min, clock, [this] { return FreeBytesOf(directory_); }),
+        env_(options.read_only ? NewVisitorsEnv() : NewOwnersEnv()) {}
   ~RocksdbKeyValue() override;
 
   Status Open();
@@ -330,6 +331,7 @@ class RocksdbKeyValue final : public KeyValue {
   FreeSpace free_space_;
   std::shared_mutex refresh_;
   std::unique_ptr<PrivateDirectory> private_;  // of a secondary
+  const std::unique_ptr<rocksdb::Env> env_;    // the database's, for as long as it is open
   Handles handles_{};
   std::unique_ptr<rocksdb::DB> db_;
 };
@@ -344,7 +346,8 @@ RocksdbKeyValue::~RocksdbKeyValue() {
 Status RocksdbKeyValue::Open() {
   const Status prepared = PrepareStoreDirectory(directory_, options_);
   if (!prepared) return prepared;
-  const rocksdb::DBOptions engine = EngineOptions(options_);
+  rocksdb::DBOptions engine = EngineOptions(options_);
+  engine.env = env_.get();
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   rocksdb::Status opened;

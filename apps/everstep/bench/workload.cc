@@ -1,5 +1,6 @@
 #include "bench/workload.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,7 +15,6 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "event/idempotency_key.h"
-#include "store/rocksdb_key_value.h"
 
 namespace everstep::cli {
 namespace {
@@ -91,15 +91,15 @@ std::vector<std::string_view> Workload::Batch(std::size_t from, std::size_t coun
 }
 
 RawWriter::RawWriter()
-    : store_(std::move(*OpenRocksdbKeyValue(directory_.path() + "/raw", {}, SystemClock()))) {}
-
-RawWriter::~RawWriter() = default;
+    : file_(::open((directory_.path() + "/raw").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {
+  EVERSTEP_ASSERT(file_);
+}
 
 double RawWriter::WriteMicros() {
   const double begin = WallSeconds();
-  const auto batch = store_->NewBatch();
-  batch->Put(Table::kEvents, std::to_string(written_++), value_);
-  EVERSTEP_ASSERT(store_->Write(*batch).has_value());
+  EVERSTEP_ASSERT(::write(file_.get(), value_.data(), value_.size()) ==
+                  static_cast<ssize_t>(value_.size()));
+  EVERSTEP_ASSERT(::fdatasync(file_.get()) == 0);
   return (WallSeconds() - begin) * 1e6;
 }
 

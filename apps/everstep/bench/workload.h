@@ -6,9 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace everstep {
-class KeyValue;
-}
+#include "base/unique_fd.h"
 
 namespace everstep::cli {
 
@@ -62,18 +60,16 @@ class ScratchDirectory {
   std::string path_;
 };
 
-// Durable writes of one small row each, without anything of ours.
+// Durable writes of some bytes to the end of a file, without anything of ours.
 class RawWriter {
  public:
   RawWriter();
-  ~RawWriter();
   double WriteMicros();
 
  private:
   const ScratchDirectory directory_;
-  const std::unique_ptr<KeyValue> store_;
+  const UniqueFd file_;
   const std::string value_ = std::string(300, 'x');
-  int written_ = 0;
 };
 
 // Of such a write, p50.
