@@ -6,7 +6,6 @@
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/perf_level.h>
-#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
@@ -29,6 +28,7 @@
 #include "store/free_space.h"
 #include "store/keyed_store.h"
 #include "store/log_files.h"
+#include "store/row_memtable.h"
 #include "store/store_directory.h"
 
 namespace everstep {
@@ -47,31 +47,6 @@ Error ReadError(const rocksdb::Status& status) {
 
 using Handles = std::array<rocksdb::ColumnFamilyHandle*, kTableCount>;
 
-// Tables whose rows begin with the number of their run.
-bool IsKeptByRun(Table table) {
-  return table == Table::kEvents || table == Table::kKeys || table == Table::kEntities;
-}
-
-// The longest key that a range deletion begins with: a run's number, or an outbox position with its
-// kind before it.
-std::size_t RangeKeyBytesMax(Table table) { return IsKeptByRun(table) ? 8 : 9; }
-
-// Rows of a commit arrive in the order of their keys, so the memtable starts to look where the last
-// row of the same kind (the first byte; numbers of runs begin alike) went. RocksDB 7.8 keeps these
-// hints for rows and for range deletions alike, although they are two lists, and follows one into
-// the wrong list: keys that a range deletion may begin with get no hint.
-class LastOfKind final : public rocksdb::SliceTransform {
- public:
-  explicit LastOfKind(std::size_t unhinted_bytes) : unhinted_bytes_(unhinted_bytes) {}
-
-  const char* Name() const override { return "everstep.LastOfKind"; }
-  rocksdb::Slice Transform(const rocksdb::Slice& key) const override { return {key.data(), 1}; }
-  bool InDomain(const rocksdb::Slice& key) const override { return key.size() > unhinted_bytes_; }
-
- private:
-  const std::size_t unhinted_bytes_;
-};
-
 class RocksdbBatch final : public WriteBatch {
  public:
   explicit RocksdbBatch(const Handles& handles) : handles_(handles) {}
@@ -83,7 +58,6 @@ class RocksdbBatch final : public WriteBatch {
     Note(batch_.Delete(Handle(table), ToSlice(key)));
   }
   void DeleteRange(Table table, std::string_view begin, std::string_view end) override {
-    EVERSTEP_ASSERT(table != Table::kRuns && begin.size() <= RangeKeyBytesMax(table));
     Note(batch_.DeleteRange(Handle(table), ToSlice(begin), ToSlice(end)));
   }
 
@@ -244,8 +218,7 @@ rocksdb::ColumnFamilyOptions TableOptions(Table table, const StoreOptions& optio
     // meets below, so let there be fewer of them. Filters keep lookups cheap meanwhile.
     family.level0_file_num_compaction_trigger = 8;
   }
-  family.memtable_insert_with_hint_prefix_extractor =
-      std::make_shared<LastOfKind>(table == Table::kRuns ? 0 : RangeKeyBytesMax(table));
+  family.memtable_factory = NewRowMemtables();
   if (table == Table::kKeys) {
     // Nearly every append asks for a key that is not there.
     family.memtable_prefix_bloom_size_ratio = 0.02;

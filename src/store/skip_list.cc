@@ -1,0 +1,143 @@
+#include "store/skip_list.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/assert.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::size_t kNumberBytes = 8;
+// One entry of so many reaches the next level.
+constexpr std::uint32_t kBranching = 4;
+
+std::uint64_t NumberOf(std::string_view key) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < kNumberBytes; ++i) {
+    number = number << 8 | static_cast<std::uint8_t>(key[key.size() - 1 - i]);
+  }
+  return number;
+}
+
+bool IsBefore(std::string_view a, std::string_view b) {
+  const std::size_t a_bytes = a.size() - kNumberBytes;
+  const std::size_t b_bytes = b.size() - kNumberBytes;
+  const int order = std::memcmp(a.data(), b.data(), std::min(a_bytes, b_bytes));
+  if (order != 0) return order < 0;
+  if (a_bytes != b_bytes) return a_bytes < b_bytes;
+  return NumberOf(a) > NumberOf(b);
+}
+
+bool IsBefore(const SkipList::Node* node, std::string_view key) {
+  return IsBefore(SkipList::KeyOf(node->entry()), key);
+}
+
+}  // namespace
+
+std::string_view SkipList::KeyOf(const char* entry) {
+  std::size_t bytes = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(*entry++);
+    bytes |= static_cast<std::size_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return {entry, bytes};
+  }
+}
+
+std::size_t SkipList::NewHeight() {
+  std::size_t height = 1;
+  do {  // xorshift: no need to be unforeseeable
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 17;
+    random_ ^= random_ << 5;
+  } while (random_ % kBranching == 0 && ++height < kHeightMax);
+  return height;
+}
+
+char* SkipList::Lay(char* memory, std::size_t height) {
+  void* at = memory;
+  std::size_t space = BytesFor(height, 0);
+  Node* first = static_cast<Node*>(std::align(alignof(Node), height * sizeof(Node), at, space));
+  for (std::size_t i = 0; i < height; ++i) new (first + i) Node;
+  Node* node = first + height - 1;
+  // Until it is added the lowest link tells the height.
+  node->link_.store(reinterpret_cast<Node*>(height), std::memory_order_relaxed);
+  return reinterpret_cast<char*>(node + 1);
+}
+
+// Makes before_ the last entries before `key`. Begins where the last search ended: up to the first
+// level on which the key lies between neighbours, and down from there. Above it they stay, since an
+// entry of before_ is never behind those of the levels below.
+void SkipList::FindPlace(std::string_view key) {
+  const std::size_t top = height_.load(std::memory_order_relaxed);
+  Node* at = head();
+  std::size_t level = 0;
+  for (; level < top; ++level) {
+    Node* here = before_[level];
+    if (here != head() && !IsBefore(here, key)) continue;
+    const Node* next = here->next(level);
+    const bool between = next == nullptr || !IsBefore(next, key);
+    if (!between || at == head()) at = here;
+    if (between) break;
+  }
+  while (level-- > 0) {
+    for (Node* next = at->next(level); next != nullptr && IsBefore(next, key);
+         next = at->next(level)) {
+      at = next;
+    }
+    before_[level] = at;
+  }
+}
+
+bool SkipList::Insert(const char* entry) {
+  Node* node = reinterpret_cast<Node*>(const_cast<char*>(entry)) - 1;
+  const auto height = reinterpret_cast<std::size_t>(node->link_.load(std::memory_order_relaxed));
+  EVERSTEP_ASSERT(height >= 1 && height <= kHeightMax);
+  const std::string_view key = KeyOf(entry);
+  FindPlace(key);
+  const Node* next = before_[0]->next();
+  if (next != nullptr && !IsBefore(key, KeyOf(next->entry()))) return false;
+  for (std::size_t level = 0; level < height; ++level) {
+    node->link(level).store(before_[level]->next(level), std::memory_order_relaxed);
+  }
+  // From the lowest level up, so that whoever comes down from a level finds the entry below too.
+  for (std::size_t level = 0; level < height; ++level) {
+    before_[level]->link(level).store(node, std::memory_order_release);
+    before_[level] = node;
+  }
+  if (height > height_.load(std::memory_order_relaxed)) {
+    height_.store(height, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+SkipList::Place SkipList::PlaceOf(std::string_view key) const {
+  Place place{head(), nullptr};
+  for (std::size_t level = height_.load(std::memory_order_relaxed); level-- > 0;) {
+    place.next = place.before->next(level);
+    while (place.next != nullptr && IsBefore(place.next, key)) {
+      place.before = place.next;
+      place.next = place.before->next(level);
+    }
+  }
+  return place;
+}
+
+const SkipList::Node* SkipList::AtOrBehind(std::string_view key) const { return PlaceOf(key).next; }
+
+const SkipList::Node* SkipList::Before(std::string_view key) const {
+  const Node* before = PlaceOf(key).before;
+  return before == head() ? nullptr : before;
+}
+
+const SkipList::Node* SkipList::Last() const {
+  const Node* at = head();
+  for (std::size_t level = height_.load(std::memory_order_relaxed); level-- > 0;) {
+    for (const Node* next = at->next(level); next != nullptr; next = at->next(level)) at = next;
+  }
+  return at == head() ? nullptr : at;
+}
+
+}  // namespace everstep
