@@ -13,40 +13,72 @@ WorkerThreads::WorkerThreads(std::uint32_t threads_max) : threads_max_(threads_m
 }
 
 WorkerThreads::~WorkerThreads() {
+  std::vector<Worker*> idle;
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
+    idle.swap(idle_);
   }
-  changed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (Worker* worker : idle) {
+    {
+      const std::lock_guard lock(worker->mutex);
+      worker->dismissed = true;
+    }
+    worker->woken.notify_one();
+  }
+  for (const auto& worker : workers_) worker->thread.join();
 }
 
 void WorkerThreads::Run(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(work));
-  if (!closing_ && idle_ < queue_.size() && threads_.size() < threads_max_) {
-    threads_.emplace_back([this] { Loop(); });
+  Worker* worker = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      worker = idle_.back();
+      idle_.pop_back();
+    } else if (!closing_ && workers_.size() < threads_max_) {
+      Worker& made = *workers_.emplace_back(std::make_unique<Worker>());
+      made.work = std::move(work);
+      made.thread = std::thread([this, &made] { Loop(made); });
+      return;
+    } else {
+      queue_.push_back(std::move(work));
+      return;
+    }
   }
-  changed_.notify_one();
+  {
+    const std::lock_guard lock(worker->mutex);
+    worker->work = std::move(work);
+  }
+  worker->woken.notify_one();
 }
 
-void WorkerThreads::Loop() {
+void WorkerThreads::Loop(Worker& worker) {
   // A process that closes its input must not end this one, and signals are for other threads.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  std::unique_lock lock(mutex_);
-  while (true) {
-    ++idle_;
-    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-    --idle_;
-    if (queue_.empty()) return;
-    const std::function<void()> work = std::move(queue_.front());
-    queue_.pop_front();
-    lock.unlock();
-    work();
-    lock.lock();
+  while (auto work = Await(worker)) {
+    while (work) {
+      work();
+      work = nullptr;  // what it holds goes before the thread counts as idle
+      const std::lock_guard lock(mutex_);
+      if (!queue_.empty()) {
+        work = std::move(queue_.front());
+        queue_.pop_front();
+      } else if (closing_) {
+        return;
+      } else {
+        idle_.push_back(&worker);
+      }
+    }
   }
+}
+
+std::function<void()> WorkerThreads::Await(Worker& worker) {
+  std::unique_lock lock(worker.mutex);
+  worker.woken.wait(lock, [&worker] { return worker.work || worker.dismissed; });
+  return std::exchange(worker.work, nullptr);
 }
 
 }  // namespace everstep

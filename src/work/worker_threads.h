@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -25,14 +26,24 @@ class WorkerThreads {
   void Run(std::function<void()> work);
 
  private:
-  void Loop();
+  // A thread, and what it is to do next.
+  struct Worker {
+    std::mutex mutex;
+    std::condition_variable woken;
+    std::function<void()> work;  // guarded by mutex, as the next
+    bool dismissed = false;
+    std::thread thread;
+  };
+  void Loop(Worker& worker);
+  // Waits for work; nothing: the worker is dismissed.
+  static std::function<void()> Await(Worker& worker);
 
   const std::uint32_t threads_max_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
-  std::vector<std::thread> threads_;
-  std::size_t idle_ = 0;
+  std::deque<std::function<void()>> queue_;  // guarded by mutex_, as all below
+  std::vector<std::unique_ptr<Worker>> workers_;
+  // Work goes to the one that was busy last, whose memory is at hand, and wakes nobody else.
+  std::vector<Worker*> idle_;
   bool closing_ = false;
 };
 

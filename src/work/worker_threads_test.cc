@@ -1,0 +1,95 @@
+#include "work/worker_threads.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <latch>
+#include <set>
+#include <thread>
+
+namespace everstep {
+namespace {
+
+std::thread::id RunAndTellThread(WorkerThreads& threads) {
+  std::promise<std::thread::id> told;
+  threads.Run([&told] { told.set_value(std::this_thread::get_id()); });
+  return told.get_future().get();
+}
+
+TEST(WorkerThreadsThreaded, WorkIsDoneByAtMostSoManyAtATime) {
+  std::atomic<int> busy = 0;
+  std::atomic<int> most = 0;
+  std::atomic<int> done = 0;
+  {
+    WorkerThreads threads(3);
+    for (int i = 0; i < 300; ++i) {
+      threads.Run([&] {
+        const int now = ++busy;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        std::this_thread::yield();
+        --busy;
+        ++done;
+      });
+    }
+  }
+  EXPECT_EQ(done, 300);
+  EXPECT_LE(most, 3);
+}
+
+TEST(WorkerThreadsThreaded, ThereAreAsManyThreadsAsWorkAtATime) {
+  WorkerThreads threads(4);
+  std::set<std::thread::id> ids;
+  std::mutex mutex;
+  std::latch all_busy(4);
+  std::latch all_done(4);
+  for (int i = 0; i < 4; ++i) {
+    threads.Run([&] {
+      all_busy.arrive_and_wait();
+      {
+        const std::lock_guard lock(mutex);
+        ids.insert(std::this_thread::get_id());
+      }
+      all_done.count_down();
+    });
+  }
+  all_done.wait();
+  EXPECT_EQ(ids.size(), 4U);
+}
+
+TEST(WorkerThreadsThreaded, OneThreadDoesWhatComesOneAfterTheOther) {
+  WorkerThreads threads(8);
+  std::set<std::thread::id> ids;
+  for (int i = 0; i < 50; ++i) ids.insert(RunAndTellThread(threads));
+  // The next may come before the thread of the last is idle again; it has no more than one rival.
+  EXPECT_LE(ids.size(), 2U);
+}
+
+TEST(WorkerThreadsThreaded, WhatIsQueuedIsDoneBeforeTheEnd) {
+  std::atomic<int> done = 0;
+  {
+    WorkerThreads threads(1);
+    std::latch begun(1);
+    threads.Run([&] {
+      begun.count_down();
+      // Work of the pool may ask for more while it is being destroyed.
+      for (int i = 0; i < 10; ++i) threads.Run([&] { ++done; });
+      ++done;
+    });
+    begun.wait();
+  }
+  EXPECT_EQ(done, 11);
+}
+
+TEST(WorkerThreadsThreaded, WhatWorkHoldsIsGoneWhenItsThreadIsIdle) {
+  WorkerThreads threads(1);
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = held;
+  threads.Run([held = std::move(held)] {});
+  (void)RunAndTellThread(threads);
+  EXPECT_TRUE(seen.expired());
+}
+
+}  // namespace
+}  // namespace everstep
