@@ -1,6 +1,7 @@
 #include "work/encoding.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace everstep {
@@ -9,12 +10,17 @@ namespace {
 constexpr std::string_view kBase64Digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-int Base64Value(char c) {
-  if (c == '-') return 62;
-  if (c == '_') return 63;
-  const std::size_t at = kBase64Digits.find(c);
-  return at == std::string_view::npos ? -1 : static_cast<int>(at);
-}
+// What each character stands for; negative: nothing.
+constexpr std::array<std::int8_t, 256> kBase64Values = [] {
+  std::array<std::int8_t, 256> values{};
+  values.fill(-1);
+  for (std::size_t i = 0; i < kBase64Digits.size(); ++i) {
+    values[static_cast<std::uint8_t>(kBase64Digits[i])] = static_cast<std::int8_t>(i);
+  }
+  values['-'] = 62;
+  values['_'] = 63;
+  return values;
+}();
 
 bool IsUnreserved(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -47,37 +53,36 @@ std::size_t CharacterBytes(std::string_view text) {
 }  // namespace
 
 std::string Base64(std::string_view bytes) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = (group << 8) | (k < count ? static_cast<std::uint8_t>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      out.push_back(k <= count ? kBase64Digits[(group >> (18 - 6 * k)) & 63] : '=');
-    }
-  }
+  std::string out((bytes.size() + 2) / 3 * 4, '=');
+  auto to = out.begin();
+  const auto write = [&to](std::uint32_t group, int characters) {
+    for (int k = 0; k < characters; ++k) *to++ = kBase64Digits[group >> (18 - 6 * k) & 63];
+  };
+  const auto byte = [&bytes](std::size_t i) {
+    return std::uint32_t{static_cast<std::uint8_t>(bytes[i])};
+  };
+  std::size_t i = 0;
+  for (; i + 3 <= bytes.size(); i += 3) write(byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2), 4);
+  if (bytes.size() - i == 1) write(byte(i) << 16, 2);
+  if (bytes.size() - i == 2) write(byte(i) << 16 | byte(i + 1) << 8, 3);
   return out;
 }
 
 std::optional<std::string> FromBase64(std::string_view text) {
   for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
   if (text.size() % 4 == 1) return std::nullopt;
-  std::string out;
-  out.reserve(text.size() * 3 / 4);
+  std::string out(text.size() * 3 / 4, '\0');
+  auto to = out.begin();
   std::uint32_t group = 0;
-  unsigned bits = 0;
-  for (const char c : text) {
-    const int value = Base64Value(c);
-    if (value < 0) return std::nullopt;
-    group = (group << 6) | static_cast<std::uint32_t>(value);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    out.push_back(static_cast<char>((group >> bits) & 0xff));
+  int all = 0;  // negative as soon as one is
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int value = kBase64Values[static_cast<std::uint8_t>(text[i])];
+    all |= value;
+    group = group << 6 | static_cast<std::uint32_t>(value & 63);
+    const std::size_t place = i % 4;  // the bits of a byte are whole from the second on
+    if (place != 0) *to++ = static_cast<char>(group >> (6 - 2 * place) & 0xff);
   }
+  if (all < 0) return std::nullopt;
   return out;
 }
 

@@ -65,6 +65,21 @@ RC_GTEST_PROP(Encoding, WhatIsMadeValidIsUtf8, (const std::string& bytes)) {
   if (IsUtf8(bytes)) RC_ASSERT(ValidUtf8(bytes) == bytes);
 }
 
+TEST(Encoding, Base64IsThatOfRfc4648) {
+  const std::pair<std::string, std::string> examples[] = {{"", ""},
+                                                          {"f", "Zg=="},
+                                                          {"fo", "Zm8="},
+                                                          {"foo", "Zm9v"},
+                                                          {"foob", "Zm9vYg=="},
+                                                          {"fooba", "Zm9vYmE="},
+                                                          {"foobar", "Zm9vYmFy"},
+                                                          {"\xff\xfe", "//4="}};
+  for (const auto& [bytes, text] : examples) {
+    EXPECT_EQ(Base64(bytes), text);
+    EXPECT_EQ(FromBase64(text), bytes);
+  }
+}
+
 TEST(Encoding, RefusesWhatIsNotBase64OrUtf8) {
   EXPECT_EQ(FromBase64("a"), std::nullopt);
   EXPECT_EQ(FromBase64("ab!d"), std::nullopt);

@@ -46,8 +46,9 @@ std::string_view PayloadMemberOf(std::string_view event_name) {
 
 std::string EventIdOf(EventSeq seq) {
   const std::string digits = std::to_string(seq.value());
-  std::string id(kPrefix);
-  return id.append(kDigits - digits.size(), '0').append(digits);
+  std::string id;
+  id.reserve(kPrefix.size() + kDigits);
+  return id.append(kPrefix).append(kDigits - digits.size(), '0').append(digits);
 }
 
 std::optional<EventSeq> SeqOfEventId(std::string_view event_id) {

@@ -61,6 +61,8 @@ WorldError Paused(const RunId& run_id) {
 
 // Puts a member behind those that a JSON object has.
 void AddMember(std::string_view key, std::string_view value, std::string& object) {
+  constexpr std::size_t kMarks = 8;
+  object.reserve(object.size() + key.size() + value.size() + kMarks);
   if (object.empty()) object = "{}";
   object.pop_back();
   if (object.size() > 1) object.push_back(',');

@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds kWaitMost{60'000};
 constexpr std::uint32_t kConcurrencyMost = 10'000;
 constexpr std::size_t kPreloadMax = 1000;  // events; a longer log is read in pages
 constexpr std::size_t kNamespaceMax = 64;
+constexpr std::size_t kUsualAnswer = 1024;  // bytes
 
 std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
 
@@ -89,6 +90,7 @@ void WorldService::Handle(const CallPtr& call) {
   CreateAll(*call, caller, calls);
   SendAll(*call, calls);
   std::string body;
+  body.reserve(calls.size() * kUsualAnswer);
   CborWriter cbor(body);
   cbor.ArrayOf(calls.size());
   for (One& one : calls) {
@@ -162,6 +164,7 @@ void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
       continue;
     }
     one.order->Committed(placed[i]->persisted_at);
+    one.answer.reserve(kUsualAnswer);
     CborWriter cbor(one.answer);
     one.error = Created(*one.args, *one.order, *placed[i], caller, *reader, cbor);
   }
