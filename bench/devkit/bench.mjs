@@ -1,7 +1,8 @@
-// The same work on each world, one after the other, on this machine.
+// The same work on each world, in turns, on this machine, which may not be the same all the time.
 // Usage: node bench.mjs EVERSTEP [--seconds N] [--only everstep|memory|local|postgres] [--json FILE]
 
 import { execFileSync, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,14 +11,14 @@ import { fileURLToPath } from 'node:url';
 
 const [everstep, ...options] = process.argv.slice(2);
 const option = (name) => options[options.indexOf(`--${name}`) + 1];
-const seconds = options.includes('--seconds') ? option('seconds') : '8';
+const seconds = Number(options.includes('--seconds') ? option('seconds') : 12);
 const only = options.includes('--only') ? option('only') : undefined;
 const here = path.dirname(fileURLToPath(import.meta.url));
-const folder = mkdtempSync(path.join(tmpdir(), 'everstep-bench-'));
+let folder; // of the world that is measured
 const children = [];
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
+  if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
 const freePort = () =>
@@ -79,40 +80,93 @@ const WORLDS = {
   postgres: { module: '@workflow/world-postgres', begin: startPostgres },
 };
 
-async function run(world) {
-  const { env, pid } = await WORLDS[world].begin();
-  const worker = fork(path.join(here, 'worker.mjs'), [WORLDS[world].module, seconds], {
+const TURNS = 3;
+const EVENTS_PER_CHAIN = 33; // of the worker's part `events`
+const PARTS = [
+  ['runs', 1],
+  ['runs', 50],
+  ['events', 1],
+  ['events', 50],
+];
+
+// A world with its application, ready for orders. Only one is there at a time: some are busy also when they have nothing
+// to do.
+async function begin(name) {
+  folder = mkdtempSync(path.join(tmpdir(), 'everstep-bench-'));
+  const { env, pid } = await WORLDS[name].begin();
+  const worker = fork(path.join(here, 'worker.mjs'), [WORLDS[name].module], {
     cwd: here,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   children.push(worker);
-  const cpuAt = []; // of the server: before the runs alone, after them, after those at 50
-  const answer = await new Promise((resolve, reject) => {
-    worker.on('message', (message) => {
-      if (message === 'part') cpuAt.push(pid ? cpuMs(pid) : 0);
-      else resolve(message);
-    });
-    worker.on('exit', (code) => reject(new Error(`${world}: the worker ended with ${code}`)));
-  });
-  if (pid) {
-    answer.runs1.serverCpuMs = (cpuAt[1] - cpuAt[0]) / answer.runs1.count;
-    answer.runs50.serverCpuMs = (cpuAt[2] - cpuAt[1]) / answer.runs50.count;
+  const died = (code) => {
+    console.error(`${name}: the application ended with ${code}`);
+    process.exit(1);
+  };
+  worker.on('exit', died);
+  await once(worker, 'message');
+  return { worker, pid, expectEnd: () => worker.off('exit', died) };
+}
+
+async function end() {
+  const ended = children.map((child) => child.exitCode === null && child.signalCode === null && once(child, 'exit'));
+  for (const child of children) child.kill('SIGKILL');
+  await Promise.all(ended);
+  children.length = 0;
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function measure({ worker, pid }, [part, concurrency], sum) {
+  const before = pid ? cpuMs(pid) : 0;
+  worker.send({ part, concurrency, seconds: seconds / TURNS });
+  const [done] = await once(worker, 'message');
+  sum.times.push(...done.times);
+  sum.seconds += done.seconds;
+  sum.cpuMs += done.cpuMs;
+  sum.serverCpuMs += pid ? cpuMs(pid) - before : 0;
+}
+
+const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
+const runsOf = ({ times, ...sum }) => ({
+  perSecond: times.length / sum.seconds,
+  p50Ms: median(times),
+  cpuMs: sum.cpuMs / times.length,
+  serverCpuMs: sum.serverCpuMs / times.length,
+});
+const eventsOf = ({ times, ...sum }) => ({
+  perSecond: (times.length * EVENTS_PER_CHAIN) / sum.seconds,
+  p50Ms: median(times) / (EVENTS_PER_CHAIN + 1),
+  cpuMs: sum.cpuMs / times.length / EVENTS_PER_CHAIN,
+});
+
+const names = Object.keys(WORLDS).filter((name) => !only || name === only);
+const sums = Object.fromEntries(
+  names.map((name) => [name, PARTS.map(() => ({ times: [], seconds: 0, cpuMs: 0, serverCpuMs: 0 }))]),
+);
+for (let turn = 0; turn < TURNS; ++turn) {
+  for (const name of names) {
+    const world = await begin(name);
+    for (let part = 0; part < PARTS.length; ++part) await measure(world, PARTS[part], sums[name][part]);
+    world.expectEnd();
+    await end();
   }
-  return answer;
 }
 
 const results = {};
-for (const world of Object.keys(WORLDS)) {
-  if (only && world !== only) continue;
-  results[world] = await run(world);
-  const { runs1, runs50, events1, events50 } = results[world];
+for (const name of names) {
+  const [alone, together, eventsAlone, eventsTogether] = sums[name];
+  const runs1 = runsOf(alone);
+  const runs50 = runsOf(together);
+  const events1 = eventsOf(eventsAlone);
+  const events50 = eventsOf(eventsTogether);
+  results[name] = { runs1, runs50, events1, events50 };
   const row = [
-    world.padEnd(9),
+    name.padEnd(9),
     `10-step runs/s: ${runs1.perSecond.toFixed(1)} alone (p50 ${runs1.p50Ms.toFixed(0)} ms), ${runs50.perSecond.toFixed(1)} at 50 (p50 ${runs50.p50Ms.toFixed(0)} ms)`,
     `events/s: ${events1.perSecond.toFixed(0)} alone, ${events50.perSecond.toFixed(0)} at 50`,
     `application CPU/run ${runs50.cpuMs.toFixed(1)} ms`,
-    runs1.serverCpuMs ? `server CPU/run ${runs1.serverCpuMs.toFixed(2)} ms alone, ${runs50.serverCpuMs.toFixed(2)} ms at 50` : '',
+    runs1.serverCpuMs > 0 ? `server CPU/run ${runs1.serverCpuMs.toFixed(2)} ms alone, ${runs50.serverCpuMs.toFixed(2)} ms at 50` : '',
   ];
   console.log(row.filter(Boolean).join('  '));
 }

@@ -1,5 +1,5 @@
-// One world under load: the application, its runtime and the load in one process.
-// Usage: node worker.mjs WORLD SECONDS. Prints one JSON object.
+// One world under load: the application, its runtime and the load in one process, forked by bench.mjs. Says 'ready', then
+// answers each order {part, concurrency, seconds} with what it has done.
 
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { start } from 'workflow/api';
 import { setWorld } from 'workflow/runtime';
 
-const [name, seconds] = process.argv.slice(2);
+const [name] = process.argv.slice(2);
 const module = await import(name);
 const world = (module.createWorld ?? module.default)();
 const ended = new Map(); // run, to who waits
@@ -45,10 +45,10 @@ process.env.PORT = String(server.address().port);
 world.attach?.(flow.POST);
 await world.start?.();
 
-async function measure(concurrency, one) {
+async function measure(one, concurrency, seconds) {
   const times = [];
   const begun = performance.now();
-  const until = begun + Number(seconds) * 1000;
+  const until = begun + seconds * 1000;
   const before = process.cpuUsage();
   await Promise.all(
     Array.from({ length: concurrency }, async () => {
@@ -59,15 +59,8 @@ async function measure(concurrency, one) {
       }
     }),
   );
-  const took = (performance.now() - begun) / 1000;
   const cpu = process.cpuUsage(before);
-  times.sort((a, b) => a - b);
-  return {
-    perSecond: times.length / took,
-    count: times.length,
-    p50Ms: times[times.length >> 1],
-    cpuMs: (cpu.user + cpu.system) / 1000 / times.length,
-  };
+  return { times, seconds: (performance.now() - begun) / 1000, cpuMs: (cpu.user + cpu.system) / 1000 };
 }
 
 async function tenStepRun() {
@@ -90,7 +83,6 @@ function newId(prefix) {
   for (let i = 0; i < 10; ++i, rest = Math.floor(rest / 32)) tail = ALPHABET[rest % 32] + tail;
   return `${prefix}_${text}${String(process.pid).padStart(6, '0').slice(-6)}${tail}`;
 }
-const EVENTS_PER_CHAIN = 33;
 async function eventChain() {
   const runId = newId('wrun');
   const event = (eventType, correlationId, eventData) =>
@@ -109,20 +101,9 @@ async function eventChain() {
 
 // The first rounds compile what is hot.
 for (let i = 0; i < 10; ++i) await tenStepRun();
-process.send?.('part');
-const answer = {};
-for (const concurrency of [1, 50]) {
-  answer[`runs${concurrency}`] = await measure(concurrency, tenStepRun);
-  process.send?.('part');
-}
-for (const concurrency of [1, 50]) {
-  const chains = await measure(concurrency, eventChain);
-  answer[`events${concurrency}`] = {
-    ...chains,
-    perSecond: chains.perSecond * EVENTS_PER_CHAIN,
-    p50Ms: chains.p50Ms / (EVENTS_PER_CHAIN + 1),
-    cpuMs: chains.cpuMs / EVENTS_PER_CHAIN,
-  };
-}
-process.send?.(answer);
-process.exit(0);
+const parts = { runs: tenStepRun, events: eventChain };
+process.on('message', async ({ part, concurrency, seconds }) => {
+  process.send(await measure(parts[part], concurrency, seconds));
+});
+process.on('disconnect', () => process.exit(0));
+process.send('ready');
