@@ -13,13 +13,13 @@
 
 #include "base/clock.h"
 #include "base/timestamp.h"
+#include "base/unique_fd.h"
 #include "everstep/log.h"
 #include "net/certificate.h"
 #include "net/http_client.h"
 #include "output.h"
 #include "serve/audit_lines.h"
 #include "snapshot_text.h"
-#include "work/file_descriptor.h"
 
 namespace everstep::cli {
 namespace {
@@ -100,7 +100,7 @@ Finding CheckDisk(const Folder& folder, const ServerOptions& options) {
 
 Finding CheckSyncs(const Folder& folder) {
   const std::string path = NearestAbove(folder.path()) + "/.doctor." + std::to_string(::getpid());
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return {kFail, "syncs", path + ": " + std::strerror(errno), "let its user write"};
   std::array<std::chrono::microseconds, kSyncs> times{};
   const std::array<char, 512> bytes{};

@@ -6,23 +6,25 @@
 
 namespace everstep {
 
-// A file descriptor that is closed with its owner.
+// A file descriptor that is closed with its owner; negative: none.
 class UniqueFd {
  public:
   UniqueFd() = default;
   explicit UniqueFd(int fd) : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    if (this != &other) {
+      Close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
     return *this;
   }
-  ~UniqueFd() { Reset(); }
+  ~UniqueFd() { Close(); }
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  void Reset() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
+  void Close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
 
  private:

@@ -124,8 +124,8 @@ void Acceptor::OnEvents(std::uint32_t /*events*/) {
 
 // Who cannot be taken is sent away: left in the queue it would be reported again and again.
 void Acceptor::DropOne() {
-  spare_.Reset();
-  UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).Reset();
+  spare_.Close();
+  UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).Close();
   spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   errno = EMFILE;
 }

@@ -3,9 +3,9 @@
 #include <functional>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "everstep/result.h"
 #include "net/event_target.h"
-#include "base/unique_fd.h"
 
 namespace everstep {
 

@@ -89,7 +89,7 @@ void Channel::EndWriting() {
 
 void Channel::Close() {
   session_.reset();
-  fd_.Reset();
+  fd_.Close();
 }
 
 }  // namespace everstep

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "net/output_queue.h"
 #include "net/tls_context.h"
-#include "base/unique_fd.h"
 
 namespace everstep {
 

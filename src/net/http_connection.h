@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/unique_fd.h"
 #include "net/address_policy.h"
 #include "net/http_answer_reader.h"
 #include "net/http_message.h"
-#include "base/unique_fd.h"
 
 namespace everstep {
 

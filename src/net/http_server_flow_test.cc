@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "net/http_server.h"
 #include "base/unique_fd.h"
+#include "net/http_server.h"
 #include "testing/server_fixture.h"
 
 namespace everstep {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "net/http_server.h"
 #include "net/server_stream.h"
-#include "base/unique_fd.h"
 
 namespace everstep {
 

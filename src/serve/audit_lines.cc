@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/json.h"
+#include "base/unique_fd.h"
 #include "serve/private_file.h"
-#include "work/file_descriptor.h"
 
 namespace everstep {
 namespace {
@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kPieceBytes = 64 << 10;
 constexpr std::size_t kScannedMax = 20'000;
 
-Result<FileDescriptor> OpenLog(const std::string& directory) {
+Result<UniqueFd> OpenLog(const std::string& directory) {
   const std::string path = directory + "/audit.log";
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file) return file;
   const auto code = errno == ENOENT ? ErrorCode::kStoreNotFound : ErrorCode::kStoreIo;
   return Error{code, path + ": " + std::strerror(errno), {}};

@@ -72,12 +72,12 @@ AuditLog::~AuditLog() {
 Status AuditLog::OpenFiles(Random& random) {
   const std::string path = directory_ + "/audit.log";
   const std::string head_path = directory_ + "/audit.head";
-  log_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  log_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log_) return Failed(path);
   struct stat found {};
   if (::fstat(log_.get(), &found) != 0) return Failed(path);
   head_file_ =
-      FileDescriptor(::open(head_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+      UniqueFd(::open(head_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!head_file_) return Failed(head_path);
   const std::string key_path = directory_ + "/audit.key";
   auto key = AuditKey::Read(key_path);

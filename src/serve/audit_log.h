@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/unique_fd.h"
 #include "everstep/result.h"
 #include "serve/audit_entry.h"
 #include "serve/audit_lines.h"
-#include "work/file_descriptor.h"
 
 namespace everstep {
 
@@ -66,8 +66,8 @@ class AuditLog {
   const std::string directory_;
   Clock& clock_;
   AuditKey key_;
-  FileDescriptor log_;
-  FileDescriptor head_file_;
+  UniqueFd log_;
+  UniqueFd head_file_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/disk_error.h"
-#include "work/file_descriptor.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 namespace {
@@ -29,7 +29,7 @@ bool WriteAll(int descriptor, std::string_view bytes) {
 }  // namespace
 
 Result<std::optional<std::string>> ReadPrivateFile(const std::string& path, std::size_t bytes_max) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno == ENOENT) return std::optional<std::string>();
   if (!file) return Failed(path);
   std::string bytes;
@@ -50,7 +50,7 @@ Status WritePrivateFile(const std::string& path, std::string_view bytes) {
   const std::string fresh = path + ".new";
   // One that a crash left behind may have been opened by others: never write into it.
   if (::unlink(fresh.c_str()) != 0 && errno != ENOENT) return Failed(fresh);
-  FileDescriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return Failed(fresh);
   const bool written = ::fchmod(file.get(), 0600) == 0 && WriteAll(file.get(), bytes) &&
                        ::fsync(file.get()) == 0 && ::rename(fresh.c_str(), path.c_str()) == 0;
@@ -61,7 +61,7 @@ Status WritePrivateFile(const std::string& path, std::string_view bytes) {
   }
   const std::filesystem::path parent =
       std::filesystem::absolute(path).lexically_normal().parent_path();
-  const FileDescriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return Failed(parent);
   return Ok();
 }

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "base/sha256.h"
-#include "net/content_coding.h"
 #include "base/unique_fd.h"
+#include "net/content_coding.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {

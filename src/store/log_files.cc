@@ -75,7 +75,7 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
     if (!fd_) return IOStatus::OK();
     const bool cut = zeroed_to_ <= size_ || ::ftruncate(fd_.get(), static_cast<off_t>(size_)) == 0;
     const IOStatus status = cut ? IOStatus::OK() : Failed(path_);
-    fd_.Reset();
+    fd_.Close();
     return status;
   }
   std::uint64_t GetFileSize(const IOOptions&, IODebugContext*) override { return size_; }

@@ -15,7 +15,7 @@
 
 #include "base/assert.h"
 #include "base/disk_error.h"
-#include "work/file_descriptor.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 namespace {
@@ -62,14 +62,14 @@ Status MakeDirectories(const std::string& path) {
 }
 
 Status SyncDirectory(const std::string& path) {
-  const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return DiskError(path, errno);
   return Ok();
 }
 
 class FileWriter final : public ArtifactStore::Writer {
  public:
-  FileWriter(std::string directory, std::string path, FileDescriptor file)
+  FileWriter(std::string directory, std::string path, UniqueFd file)
       : directory_(std::move(directory)), path_(std::move(path)), file_(std::move(file)) {}
   ~FileWriter() override {
     if (!kept_) ::unlink(path_.c_str());
@@ -125,7 +125,7 @@ class FileWriter final : public ArtifactStore::Writer {
  private:
   std::string directory_;
   std::string path_;
-  FileDescriptor file_;
+  UniqueFd file_;
   RunningDigest digest_;
   std::string sha256_;  // empty: not sealed
   std::uint64_t size_ = 0;
@@ -135,7 +135,7 @@ class FileWriter final : public ArtifactStore::Writer {
 
 class FileReader final : public ArtifactStore::Reader {
  public:
-  FileReader(std::string uri, FileDescriptor file)
+  FileReader(std::string uri, UniqueFd file)
       : uri_(std::move(uri)), file_(std::move(file)), piece_(kPieceBytes) {}
 
   Result<std::string_view> Next() override {
@@ -158,7 +158,7 @@ class FileReader final : public ArtifactStore::Reader {
 
  private:
   std::string uri_;
-  FileDescriptor file_;
+  UniqueFd file_;
   std::vector<char> piece_;
   RunningDigest digest_;
   bool checked_ = false;
@@ -187,7 +187,7 @@ Result<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter() const 
   if (Status made = MakeDirectories(folder); !made) return made.error();
   const std::string path =
       folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(++writers);
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) return DiskError(path, errno);
   return std::unique_ptr<Writer>(std::make_unique<FileWriter>(directory_, path, std::move(file)));
 }
@@ -207,7 +207,7 @@ Result<ArtifactRef> ArtifactStore::Write(std::string_view bytes, ArtifactLabel l
 Result<ArtifactRef> ArtifactStore::WriteFile(const std::string& path, ArtifactLabel label,
                                              std::uint64_t bytes_max) const {
   // Without O_NONBLOCK a pipe of that name would be waited for.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return DiskError(path, errno);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return DiskError(path, errno);
@@ -242,7 +242,7 @@ Result<std::unique_ptr<ArtifactStore::Reader>> ArtifactStore::NewReader(
   }
   const std::string hex(uri.substr(kUriStart.size()));
   const std::string path = directory_ + "/" + hex.substr(0, 2) + "/" + hex;
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return NotFound(uri, "not in " + directory_);
   return std::unique_ptr<Reader>(std::make_unique<FileReader>(std::string(uri), std::move(file)));
 }

@@ -18,22 +18,22 @@ namespace everstep {
 namespace {
 
 struct Pipe {
-  FileDescriptor ours;
-  FileDescriptor theirs;
+  UniqueFd ours;
+  UniqueFd theirs;
 };
 
 // Above the standard descriptors, which are overwritten in the child.
-FileDescriptor Raised(int descriptor) {
-  if (descriptor < 0 || descriptor > 2) return FileDescriptor(descriptor);
-  const FileDescriptor low(descriptor);
-  return FileDescriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
+UniqueFd Raised(int descriptor) {
+  if (descriptor < 0 || descriptor > 2) return UniqueFd(descriptor);
+  const UniqueFd low(descriptor);
+  return UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
 }
 
 bool MakePipe(bool we_write, Pipe& pipe) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
-  FileDescriptor read_end = Raised(ends[0]);
-  FileDescriptor write_end = Raised(ends[1]);
+  UniqueFd read_end = Raised(ends[0]);
+  UniqueFd write_end = Raised(ends[1]);
   pipe.ours = we_write ? std::move(write_end) : std::move(read_end);
   pipe.theirs = we_write ? std::move(read_end) : std::move(write_end);
   return static_cast<bool>(pipe.ours) && static_cast<bool>(pipe.theirs);
@@ -141,7 +141,7 @@ std::optional<ChildProcess> ChildProcess::Start(const ChildProgram& program, int
   do {
     size = ::read(report.ours.get(), &failure, sizeof(failure));
   } while (size < 0 && errno == EINTR);
-  FileDescriptor ended(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
+  UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
   if (size != 0 || !ended) {
     reason = size == 0 ? errno : failure;
     ::kill(id, SIGKILL);
@@ -151,7 +151,7 @@ std::optional<ChildProcess> ChildProcess::Start(const ChildProgram& program, int
   ChildProcess child;
   child.id_ = id;
   child.ended_ = std::move(ended);
-  for (const FileDescriptor* pipe : {&in.ours, &out.ours, &err.ours}) {
+  for (const UniqueFd* pipe : {&in.ours, &out.ours, &err.ours}) {
     ::fcntl(pipe->get(), F_SETFL, O_NONBLOCK);
   }
   child.input_ = std::move(in.ours);

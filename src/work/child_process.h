@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "work/file_descriptor.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 
@@ -32,9 +32,9 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) = delete;
 
   // Pipes to and from it, non-blocking.
-  FileDescriptor& input() { return input_; }
-  FileDescriptor& output() { return output_; }
-  FileDescriptor& errors() { return errors_; }
+  UniqueFd& input() { return input_; }
+  UniqueFd& output() { return output_; }
+  UniqueFd& errors() { return errors_; }
   pid_t id() const { return id_; }
   // Readable when it has ended.
   int ended() const { return ended_.get(); }
@@ -48,10 +48,10 @@ class ChildProcess {
   ChildProcess() = default;
 
   pid_t id_ = -1;  // negative: reaped
-  FileDescriptor input_;
-  FileDescriptor output_;
-  FileDescriptor errors_;
-  FileDescriptor ended_;
+  UniqueFd input_;
+  UniqueFd output_;
+  UniqueFd errors_;
+  UniqueFd ended_;
 };
 
 // The executable that `name` means: itself when it has a slash (relative to `directory`), else the

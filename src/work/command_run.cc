@@ -82,7 +82,7 @@ class Run {
   }
 
   // All that is there now. Goes on reading beyond the limit, so that the process is not blocked.
-  bool Take(FileDescriptor& pipe, CapturedText& text) {
+  bool Take(UniqueFd& pipe, CapturedText& text) {
     bool some = false;
     while (pipe) {
       const ssize_t size = ::read(pipe.get(), piece_.data(), piece_.size());

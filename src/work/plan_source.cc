@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "flow/plan_ref.h"
-#include "work/file_descriptor.h"
 
 namespace everstep {
 namespace {
@@ -164,7 +164,7 @@ Result<std::string> PlanSource::Fetch(std::string_view uri, std::string_view bas
 Result<std::string> PlanSource::FetchFile(const std::string& uri) const {
   const auto path = FilePath(uri);
   if (!path) return NotAllowed(uri, "a file's URI has an absolute path and no host");
-  const FileDescriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd file(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return Unavailable(uri, std::strerror(errno));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) {

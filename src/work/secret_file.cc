@@ -17,8 +17,8 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/unique_fd.h"
 #include "flow/value.h"
-#include "work/file_descriptor.h"
 #include "work/secret_cipher.h"
 
 namespace everstep {
@@ -189,7 +189,7 @@ Status SecretFile::Write(const std::vector<Secret>& secrets) {
   if (bytes.size() > kFileBytesMax) return Unavailable("would become too large");
 
   const std::string fresh = path_ + ".new";
-  const FileDescriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   const bool written =
       file && ::fchmod(file.get(), 0600) == 0 &&
       ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
@@ -197,7 +197,7 @@ Status SecretFile::Write(const std::vector<Secret>& secrets) {
   if (!written) return Unavailable(std::strerror(errno));
   const std::filesystem::path parent =
       std::filesystem::absolute(path_).lexically_normal().parent_path();
-  const FileDescriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return Unavailable(std::strerror(errno));
   return Ok();
 }

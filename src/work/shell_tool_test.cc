@@ -12,8 +12,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/unique_fd.h"
 #include "testing/temporary_directory.h"
-#include "work/file_descriptor.h"
 #include "work/tool_workbench.h"
 
 namespace everstep {
@@ -28,7 +28,7 @@ bool Runs(int process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 // A signal that was sent takes a moment to act: waits for the end itself.
 bool Ends(int process) {
-  const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   pollfd wait{handle.get(), POLLIN, 0};
   return !handle || ::poll(&wait, 1, 10'000) == 1;
 }

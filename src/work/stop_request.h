@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "work/file_descriptor.h"
+#include "base/unique_fd.h"
 
 namespace everstep {
 
@@ -37,7 +37,7 @@ class StopRequest {
 
  private:
   std::atomic<Level> level_ = Level::kNone;
-  FileDescriptor wake_;
+  UniqueFd wake_;
 };
 
 }  // namespace everstep
