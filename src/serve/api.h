@@ -48,6 +48,7 @@ struct ApiOptions {
   MemoryIdempotencyStore::Limits answers;         // to requests with an Idempotency-Key
   std::uint64_t artifact_bytes_max = 1ULL << 30;  // of one upload
   std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
+  std::uint64_t free_bytes_min = 0;               // uploads leave so much for the log
   std::string data_directory;
   ServerLog* log = nullptr;                       // must outlive the API; null: nothing is told
   std::chrono::milliseconds slow_request{1'000};  // a request that takes longer is told; zero: none

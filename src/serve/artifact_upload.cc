@@ -1,5 +1,9 @@
 #include "serve/artifact_upload.h"
 
+#include <string>
+
+#include "store/free_space.h"
+
 namespace everstep {
 
 void ArtifactUpload::Begin() {
@@ -32,7 +36,20 @@ Status ArtifactUpload::Write(std::string_view bytes) {
     if (!writer) return writer.error();
     writer_ = *std::move(writer);
   }
+  if (const Status room = CheckRoom(bytes.size()); !room) return room;
   return writer_->Append(bytes);
+}
+
+// Looks for every piece: a few of them may be all that is left.
+Status ArtifactUpload::CheckRoom(std::uint64_t bytes) const {
+  const std::string& directory = api_.artifacts().directory();
+  const std::uint64_t free = FreeBytesOf(directory).value_or(UINT64_MAX);
+  const std::uint64_t reserve = api_.options().free_bytes_min;
+  if (free >= reserve && free - reserve >= bytes) return Ok();
+  return Error{ErrorCode::kStoreFull,
+               "the disk has " + std::to_string(free) + " bytes free and " +
+                   std::to_string(reserve) + " must stay free",
+               {}};
 }
 
 void ArtifactUpload::Finish() {

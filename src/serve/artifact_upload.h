@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "serve/api.h"
@@ -23,6 +25,7 @@ class ArtifactUpload : public std::enable_shared_from_this<ArtifactUpload> {
   void WorkLater();
   void Work();
   Status Write(std::string_view bytes);
+  Status CheckRoom(std::uint64_t bytes) const;
   void Finish();
 
   Api& api_;

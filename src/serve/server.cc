@@ -88,6 +88,8 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   auto server = std::make_unique<RunningServer>();
   server->log_ = options.api.log;
   ApiSlot& slot = server->slot_;
+  options.api.free_bytes_min =
+      std::max(options.api.free_bytes_min, options.engine.log.free_bytes_min);
   auto on_alert = std::move(options.engine.on_alert);
   const auto raise = [&slot, on_alert, log = options.api.log](const Alert& alert) {
     if (Api* api = slot.api.load()) api->Raised(alert);

@@ -217,6 +217,18 @@ TEST_F(ServerArtifactsTest, AFullDiskIsToldAtOnceAndLeavesNothing) {
   EXPECT_EQ(bench_.Get(token_, "/livez").status, 200);
 }
 
+TEST(ServerArtifactsReserveTest, UploadsLeaveTheLogItsReserve) {
+  ServerOptions options;
+  options.api.free_bytes_min = UINT64_MAX;  // of the log it is as always
+  ServerWorkbench bench(std::move(options));
+  const std::string token = bench.Token("shop", "tenant-admin");
+  const auto answer = bench.Post(token, "/v1/artifacts", "text");
+  EXPECT_EQ(answer.status, 507);
+  EXPECT_NE(answer.body.find("STORE_FULL"), std::string::npos) << answer.body;
+  EXPECT_EQ(bench.Post(token, "/v1/events", R"({"eventType":"RunQueued","runId":"r1"})").status,
+            201);
+}
+
 TEST_F(ServerArtifactsTest, ADiskThatIsBehindHoldsUpTheClientAndNobodyElse) {
   const std::string pipe = bench_.directory() + "/slow-disk";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
