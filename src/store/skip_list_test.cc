@@ -170,7 +170,7 @@ TEST(SkipListConcurrent, ReadersSeeWholeEntriesInOrderWhileTheyAreAdded) {
   for (int i = 0; i < kEntries; ++i) {
     number = number * 1'664'525 + 1'013'904'223;
     std::string name(4, '\0');
-    for (int byte = 0; byte < 4; ++byte) name[byte] = static_cast<char>(number >> (24 - 8 * byte));
+    for (std::size_t at = 0; at < 4; ++at) name[at] = static_cast<char>(number >> (24 - 8 * at));
     const std::string key = KeyOf(name, 1);
     ASSERT_TRUE(shelf.Add(key, key));
   }
