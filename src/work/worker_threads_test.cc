@@ -58,14 +58,6 @@ TEST(WorkerThreadsThreaded, ThereAreAsManyThreadsAsWorkAtATime) {
   EXPECT_EQ(ids.size(), 4U);
 }
 
-TEST(WorkerThreadsThreaded, OneThreadDoesWhatComesOneAfterTheOther) {
-  WorkerThreads threads(8);
-  std::set<std::thread::id> ids;
-  for (int i = 0; i < 50; ++i) ids.insert(RunAndTellThread(threads));
-  // The next may come before the thread of the last is idle again; it has no more than one rival.
-  EXPECT_LE(ids.size(), 2U);
-}
-
 TEST(WorkerThreadsThreaded, WhatIsQueuedIsDoneBeforeTheEnd) {
   std::atomic<int> done = 0;
   {
