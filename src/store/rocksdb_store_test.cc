@@ -365,8 +365,8 @@ TEST_F(RocksdbStore, ARecordThatWasHalfWrittenOverTheZerosIsNotRecovered) {
   EXPECT_THAT(bench.Faults(), IsEmpty());
   // What comes after it is not lost behind the zeros.
   bench.StartedRun("run-2");
-  std::filesystem::copy(directory_ / "left", directory_ / "again");
-  auto again = OpenRocksdbStore(directory_ / "again", {.create_if_missing = false});
+  bench.Close();
+  auto again = OpenRocksdbStore(directory_ / "left", {.create_if_missing = false});
   ASSERT_TRUE(again) << ToString(again.error());
   EXPECT_TRUE(*(*again)->Read()->FindRun(RunId("run-2")));
 }
