@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -48,7 +49,7 @@ class TlsClient {
     const unsigned char protocols[] = "\x02h2\x08http/1.1";
     SSL_set_alpn_protos(ssl_.get(), protocols, sizeof(protocols) - 1);
     SSL_set_fd(ssl_.get(), client_.fd());
-    connected_ = SSL_connect(ssl_.get()) == 1;
+    connected_ = Uninterrupted([&] { return SSL_connect(ssl_.get()); }) == 1;
   }
 
   bool connected() const { return connected_; }
@@ -68,15 +69,17 @@ class TlsClient {
     return text.data();
   }
   void Send(const std::string& text) {
-    EXPECT_EQ(SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())),
-              static_cast<int>(text.size()));
+    const int size = static_cast<int>(text.size());
+    EXPECT_EQ(Uninterrupted([&] { return SSL_write(ssl_.get(), text.data(), size); }), size);
   }
   // Reads until `end` stands at the end of what came, or no more comes.
   std::string ReadUntil(std::string_view end) {
     std::string text;
     std::vector<char> piece(16 << 10);
     while (!text.ends_with(end) || end.empty()) {
-      const int got = SSL_read(ssl_.get(), piece.data(), static_cast<int>(piece.size()));
+      const int got = Uninterrupted([&] {
+        return SSL_read(ssl_.get(), piece.data(), static_cast<int>(piece.size()));
+      });
       if (got <= 0) break;
       text.append(piece.data(), static_cast<std::size_t>(got));
     }
@@ -84,6 +87,17 @@ class TlsClient {
   }
 
  private:
+  // A socket that waits for so long and no longer is interrupted also where no signal is handled.
+  template <typename Call>
+  static int Uninterrupted(const Call& call) {
+    int result = 0;
+    do {
+      errno = 0;
+      result = call();
+    } while (result <= 0 && errno == EINTR);
+    return result;
+  }
+
   SocketClient client_;
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
