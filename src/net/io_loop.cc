@@ -246,9 +246,26 @@ void IoLoop::FlushDirty() {
   flushing_.swap(dirty_);
   for (Connection* connection : flushing_) {
     connection->dirty = false;
-    connection->Flush();
+    connection->PrepareFlush();
   }
+  if (batch_.usable() && flushing_.size() > 1) SendTogether();
+  for (Connection* connection : flushing_) connection->FinishFlush();
   flushing_.clear();
+}
+
+// What is left of each it sends by itself.
+void IoLoop::SendTogether() {
+  for (auto next = flushing_.begin(); next != flushing_.end();) {
+    sending_.clear();
+    for (; next != flushing_.end() && sending_.size() < SendBatch::kMost; ++next) {
+      const std::string_view bytes = (*next)->SendableBytes();
+      if (bytes.empty()) continue;
+      batch_.Add((*next)->fd(), bytes);
+      sending_.push_back(*next);
+    }
+    const auto sent = batch_.Send();
+    for (std::size_t i = 0; i < sent.size(); ++i) sending_[i]->HearOfWritten(sent[i]);
+  }
 }
 
 void IoLoop::Remove(Connection& connection) {

@@ -16,6 +16,7 @@
 #include "net/event_target.h"
 #include "net/loop_inbox.h"
 #include "net/output_queue.h"
+#include "net/send_batch.h"
 #include "net/server_connection.h"
 #include "net/server_state.h"
 
@@ -70,6 +71,7 @@ class IoLoop {
   void ResumePaused();
   void ExpireDeadlines();
   void FlushDirty();
+  void SendTogether();
   void BeginDrain();
   void ReportDrained();
   void CloseAll();
@@ -85,6 +87,8 @@ class IoLoop {
   std::vector<std::shared_ptr<Connection>> closed_;  // in this round: events may still name them
   std::vector<Connection*> dirty_;
   std::vector<Connection*> flushing_;
+  std::vector<Connection*> sending_;
+  SendBatch batch_;
   std::vector<std::shared_ptr<Connection>> paused_;
   std::vector<std::shared_ptr<Connection>> resumed_;
   std::vector<LoopPost> posts_;

@@ -52,8 +52,13 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void Refuse(const HttpRefusal& refusal);
   // Goes on with what was read before reading stopped.
   void Resume();
-  // Writes what there is, and settles what to wait for next. Once per round, if anything happened.
-  void Flush();
+  // Once per round, if anything happened: gathers what there is to write; writes it, and settles
+  // what to wait for next.
+  void PrepareFlush();
+  void FinishFlush();
+  // Between the two the loop may write from the front of it. Empty: that is not for others.
+  std::string_view SendableBytes() const;
+  void HearOfWritten(std::size_t bytes);
   void OnDeadline(Deadline missed);
   // Takes what has come, and no more.
   void BeginDrain();

@@ -1,5 +1,6 @@
 #include <sys/epoll.h>
 
+#include <array>
 #include <utility>
 
 #include "net/io_loop.h"
@@ -9,13 +10,31 @@ namespace everstep {
 
 using Connection = HttpCall::Connection;
 
-void Connection::Flush() {
+void Connection::PrepareFlush() {
   if (closed_) return;
   if (!BreakStreams()) return Close();
   Advance();  // what streams have got
   if (awaits_body() && reader_.TakeContinue()) {
     out_.Tail() += "HTTP/1.1 100 Continue\r\n\r\n";
   }
+}
+
+std::string_view Connection::SendableBytes() const {
+  if (closed_ || channel_.secure()) return {};
+  std::array<iovec, 1> first;
+  if (out_.Front(first) == 0) return {};
+  return {static_cast<const char*>(first[0].iov_base), first[0].iov_len};
+}
+
+void Connection::HearOfWritten(std::size_t bytes) {
+  if (bytes == 0) return;
+  out_.Consume(bytes);
+  LoopCounters::Add(loop_.counters().bytes_sent, bytes);
+  sent_ = true;
+}
+
+void Connection::FinishFlush() {
+  if (closed_) return;
   if (!Send()) return Close();
   SettleStream();
   if (closed_) return;

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -63,16 +64,24 @@ LoadClient::LoadClient(const std::string& address, std::size_t connections)
 }
 
 // Requests are small beside the buffers of a socket, so that sending does not wait for long.
-void LoadClient::Begin(std::size_t number, std::string request) {
-  Connection& connection = connections_[number];
-  connection.busy = true;
-  ++busy_;
-  std::string_view rest = request;
-  while (!rest.empty()) {
-    const ssize_t sent = ::send(connection.fd.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-    EVERSTEP_ASSERT(sent > 0);
-    rest.remove_prefix(static_cast<std::size_t>(sent));
+void LoadClient::SendOutput() {
+  const std::size_t together = batch_.usable() ? std::min(sending_.size(), SendBatch::kMost) : 0;
+  for (std::size_t i = 0; i < together; ++i) {
+    batch_.Add(sending_[i]->fd.get(), sending_[i]->output);
   }
+  if (together > 0) {
+    const auto sent = batch_.Send();
+    for (std::size_t i = 0; i < together; ++i) sending_[i]->output.remove_prefix(sent[i]);
+  }
+  for (Connection* connection : sending_) {
+    std::string_view& rest = connection->output;
+    while (!rest.empty()) {
+      const ssize_t sent = ::send(connection->fd.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+      EVERSTEP_ASSERT(sent > 0);
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  sending_.clear();
 }
 
 bool LoadClient::Read(Connection& connection, Answer& answer) {
@@ -97,15 +106,20 @@ bool LoadClient::Read(Connection& connection, Answer& answer) {
 void LoadClient::Run(const Next& next, const Answered& answered,
                      const std::function<bool()>& over) {
   std::array<epoll_event, 128> events;
-  const auto begin = [&](std::size_t number) {
-    if (auto request = next(number)) Begin(number, *std::move(request));
-  };
   while (true) {
     const bool ended = over();
     if (ended && busy_ == 0) return;
     for (std::size_t i = 0; !ended && i < connections_.size(); ++i) {
-      if (!connections_[i].busy) begin(i);
+      Connection& connection = connections_[i];
+      if (connection.busy) continue;
+      const auto request = next(i);
+      if (!request) continue;
+      connection.output = *request;
+      connection.busy = true;
+      ++busy_;
+      sending_.push_back(&connection);
     }
+    SendOutput();
     const int timeout = busy_ < connections_.size() ? 1 : -1;
     const int count = ::epoll_wait(poll_.get(), events.data(), events.size(), timeout);
     for (int i = 0; i < count; ++i) {
@@ -126,7 +140,7 @@ std::string LoadClient::Call(const std::string& request, int expected_status) {
   bool sent = false;
   bool done = false;
   Run(
-      [&](std::size_t number) -> std::optional<std::string> {
+      [&](std::size_t number) -> std::optional<std::string_view> {
         if (number != 0 || std::exchange(sent, true)) return std::nullopt;
         return request;
       },

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "net/send_batch.h"
 
 namespace everstep::cli {
 
@@ -19,8 +20,9 @@ class LoadClient {
     int status = 0;
     std::string_view body;  // until the callback returns
   };
-  // The next request of a connection, as it goes over the wire; nothing: none for now.
-  using Next = std::function<std::optional<std::string>(std::size_t connection)>;
+  // The next request of a connection, as it goes over the wire, which stays until it is answered;
+  // nothing: none for now.
+  using Next = std::function<std::optional<std::string_view>(std::size_t connection)>;
   using Answered = std::function<void(std::size_t connection, const Answer& answer)>;
 
   // "127.0.0.1:7233"
@@ -39,17 +41,20 @@ class LoadClient {
  private:
   struct Connection {
     UniqueFd fd;
-    std::string output;  // not taken by the socket yet
+    std::string_view output;  // not taken by the socket yet
     std::string input;
     bool busy = false;
   };
 
-  void Begin(std::size_t number, std::string request);
+  // All that have something to send, together.
+  void SendOutput();
   // Takes what has come; true: an answer is whole.
   bool Read(Connection& connection, Answer& answer);
 
   UniqueFd poll_;
   std::vector<Connection> connections_;
+  std::vector<Connection*> sending_;
+  SendBatch batch_;
   std::size_t busy_ = 0;
 };
 

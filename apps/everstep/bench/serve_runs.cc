@@ -65,7 +65,7 @@ void Flood(Pair& pair, const std::string& start, std::size_t runs) {
   double counted_at = WallSeconds();
   double moved_at = counted_at;
   client.Run(
-      [&](std::size_t) -> std::optional<std::string> {
+      [&](std::size_t) -> std::optional<std::string_view> {
         if (sent == runs || sent >= completed + kInFlight) return std::nullopt;
         ++sent;
         return start;
@@ -92,7 +92,7 @@ std::vector<double> StartAndWait(Pair& pair, const std::string& start, std::size
   std::vector<double> micros;
   std::size_t sent = 0;
   client.Run(
-      [&](std::size_t number) -> std::optional<std::string> {
+      [&](std::size_t number) -> std::optional<std::string_view> {
         if (!wait[number].empty()) return wait[number];
         if (sent == runs) return std::nullopt;
         ++sent;
