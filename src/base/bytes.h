@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,23 +17,19 @@ class ByteWriter {
   void U8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
   // LEB128: seven bits a byte, low bits first.
   void Varint(std::uint64_t value) {
-    while (value >= 0x80) {
-      U8(static_cast<std::uint8_t>(value) | 0x80);
-      value >>= 7;
-    }
-    U8(static_cast<std::uint8_t>(value));
+    std::array<char, 10> bytes;
+    std::size_t size = 0;
+    for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
+    bytes[size++] = static_cast<char>(value);
+    out_.append(bytes.data(), size);
   }
   // Zigzag, so that small negative numbers stay short.
   void SignedVarint(std::int64_t value) {
     Varint((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
   // Big-endian: bytes sort as the numbers do.
-  void U32(std::uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8) U8(static_cast<std::uint8_t>(value >> shift));
-  }
-  void U64(std::uint64_t value) {
-    for (int shift = 56; shift >= 0; shift -= 8) U8(static_cast<std::uint8_t>(value >> shift));
-  }
+  void U32(std::uint32_t value) { BigEndian(value); }
+  void U64(std::uint64_t value) { BigEndian(value); }
   // Length, then the bytes.
   void String(std::string_view value) {
     Varint(value.size());
@@ -40,6 +38,13 @@ class ByteWriter {
   void Raw(std::string_view value) { out_.append(value); }
 
  private:
+  template <typename T>
+  void BigEndian(T value) {
+    std::array<char, sizeof(T)> bytes;
+    for (std::size_t i = sizeof(T); i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
+    out_.append(bytes.data(), bytes.size());
+  }
+
   std::string& out_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <cstring>
 
 #include "base/json_number.h"
 
@@ -52,16 +54,33 @@ void AppendEscape(char c, std::string& out) {
   out.push_back(kDigits[byte & 15]);
 }
 
+// Where the next character that must be escaped is, or the end. Eight at a time.
+std::size_t FindEscaped(std::string_view value, std::size_t from) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  const auto has_less = [](std::uint64_t word, std::uint64_t than) {
+    return ((word - than * kOnes) & ~word & 0x80 * kOnes) != 0;
+  };
+  for (; from + sizeof(std::uint64_t) <= value.size(); from += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, value.data() + from, sizeof(word));
+    if (has_less(word, 0x20) || has_less(word ^ '"' * kOnes, 1) ||
+        has_less(word ^ '\\' * kOnes, 1)) {
+      break;
+    }
+  }
+  while (from < value.size() && !MustEscape(value[from])) ++from;
+  return from;
+}
+
 void AppendQuoted(std::string_view value, std::string& out) {
   out.push_back('"');
-  std::size_t clean = 0;  // start of what needs no escape and is not written yet
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!MustEscape(value[i])) continue;
-    out.append(value.substr(clean, i - clean));
-    AppendEscape(value[i], out);
-    clean = i + 1;
+  for (std::size_t at = 0;;) {
+    const std::size_t end = FindEscaped(value, at);
+    out.append(value.substr(at, end - at));
+    if (end == value.size()) break;
+    AppendEscape(value[end], out);
+    at = end + 1;
   }
-  out.append(value.substr(clean));
   out.push_back('"');
 }
 
@@ -180,6 +199,13 @@ void JsonWriter::Key(std::string_view key) {
 void JsonWriter::String(std::string_view value) {
   Separate();
   AppendQuoted(value, out_);
+}
+
+void JsonWriter::Time(Timestamp value) {
+  Separate();
+  out_.push_back('"');
+  AppendTimestamp(value, out_);
+  out_.push_back('"');
 }
 
 void JsonWriter::Int(std::int64_t value) {

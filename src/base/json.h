@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/timestamp.h"
 #include "everstep/result.h"
 
 namespace everstep {
@@ -21,6 +22,7 @@ class JsonWriter {
   void EndArray();
   void Key(std::string_view key);
   void String(std::string_view value);
+  void Time(Timestamp value);
   void Int(std::int64_t value);
   void Uint(std::uint64_t value);
   void Double(double value);  // finite only

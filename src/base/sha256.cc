@@ -1,44 +1,40 @@
 #include "base/sha256.h"
 
-#include <openssl/evp.h>
+// The interface that is recommended instead makes a context on the heap for each digest and takes
+// longer to find its functions than to hash a key.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
-#include <memory>
-
-#include "base/assert.h"
+#include <bit>
+#include <cstring>
 
 namespace everstep {
 namespace {
 
-struct Hasher {
-  // Fetching the algorithm costs more than hashing a key, so each thread fetches once.
-  std::unique_ptr<EVP_MD, decltype(&EVP_MD_free)> algorithm{
-      EVP_MD_fetch(nullptr, "SHA256", nullptr), EVP_MD_free};
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
-                                                                  EVP_MD_CTX_free};
-};
-
-// Of each character; 0x80 where it is not a lower-case hexadecimal digit.
-constexpr std::array<std::uint8_t, 256> kHexValues = [] {
-  std::array<std::uint8_t, 256> values{};
-  values.fill(0x80);
-  for (int i = 0; i < 10; ++i)
-    values[static_cast<std::size_t>('0' + i)] = static_cast<std::uint8_t>(i);
-  for (int i = 0; i < 6; ++i) {
-    values[static_cast<std::size_t>('a' + i)] = static_cast<std::uint8_t>(10 + i);
-  }
-  return values;
-}();
-
-std::uint8_t HexValue(char c) { return kHexValues[static_cast<std::uint8_t>(c)]; }
+// Eight digits, as four bytes; false: one is no lower-case hexadecimal digit.
+bool FromHex(const char* digits, std::uint8_t* bytes) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t text = 0;
+  std::memcpy(&text, digits, sizeof(text));
+  const std::uint64_t letters = text >> 6 & kOnes;
+  const std::uint64_t values = (text & 0x0f * kOnes) + 9 * letters;
+  const std::uint64_t from_ten = (values + 6 * kOnes) >> 4 & kOnes;
+  const std::uint64_t written = values + '0' * kOnes + letters * ('a' - '0' - 10);
+  if (written != text || from_ten != letters || (values & 0xf0 * kOnes) != 0) return false;
+  const std::uint64_t pairs = values << 4 | values >> 8;  // in every second byte
+  for (int i = 0; i < 4; ++i) bytes[i] = static_cast<std::uint8_t>(pairs >> 16 * i);
+  return true;
+}
 
 }  // namespace
 
 Sha256Digest Sha256(std::string_view bytes) {
-  thread_local Hasher hasher;
   Sha256Digest digest;
-  EVERSTEP_ASSERT(EVP_DigestInit_ex2(hasher.context.get(), hasher.algorithm.get(), nullptr) == 1);
-  EVERSTEP_ASSERT(EVP_DigestUpdate(hasher.context.get(), bytes.data(), bytes.size()) == 1);
-  EVERSTEP_ASSERT(EVP_DigestFinal_ex(hasher.context.get(), digest.data(), nullptr) == 1);
+  SHA256_CTX context;
+  SHA256_Init(&context);
+  SHA256_Update(&context, bytes.data(), bytes.size());
+  SHA256_Final(digest.data(), &context);
   return digest;
 }
 
@@ -56,14 +52,9 @@ std::string ToHex(const Sha256Digest& digest) {
 std::optional<Sha256Digest> DigestFromHex(std::string_view hex) {
   Sha256Digest digest;
   if (hex.size() != 2 * digest.size()) return std::nullopt;
-  std::uint8_t invalid = 0;
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    const std::uint8_t high = HexValue(hex[2 * i]);
-    const std::uint8_t low = HexValue(hex[2 * i + 1]);
-    invalid |= high | low;
-    digest[i] = static_cast<std::uint8_t>(high << 4 | low);
+  for (std::size_t i = 0; i < digest.size(); i += 4) {
+    if (!FromHex(hex.data() + 2 * i, digest.data() + i)) return std::nullopt;
   }
-  if ((invalid & 0x80) != 0) return std::nullopt;
   return digest;
 }
 

@@ -40,5 +40,21 @@ TEST(Sha256Test, RefusesHexOfAnotherSpelling) {
   EXPECT_FALSE(DigestFromHex("g" + hex.substr(1)).has_value());
 }
 
+TEST(Sha256Test, ReadsTheSixteenDigitsAndNothingElse) {
+  const std::string hex = ToHex(Sha256("abc"));
+  for (std::size_t at = 0; at < hex.size(); ++at) {
+    for (int c = 0; c < 256; ++c) {
+      std::string other = hex;
+      other[at] = static_cast<char>(c);
+      const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+      const auto read = DigestFromHex(other);
+      ASSERT_EQ(read.has_value(), digit) << c << " at " << at;
+      if (digit) {
+        ASSERT_EQ(ToHex(*read), other);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace everstep

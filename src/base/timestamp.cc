@@ -87,15 +87,22 @@ std::optional<Timestamp> ParseTimestamp(std::string_view text) {
 }
 
 std::string FormatTimestamp(Timestamp time) {
+  std::string text;
+  AppendTimestamp(time, text);
+  return text;
+}
+
+void AppendTimestamp(Timestamp time, std::string& out) {
   time = std::clamp(time, kFirst, kBehindLast - std::chrono::microseconds(1));
   const auto days = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(days);
   const std::chrono::hh_mm_ss clock(time - days);
   const auto micros = clock.subseconds().count();
   const bool whole_millis = micros % 1000 == 0;
-  std::string text(whole_millis ? "0000-00-00T00:00:00.000Z" : "0000-00-00T00:00:00.000000Z");
+  const std::size_t start = out.size();
+  out += whole_millis ? "0000-00-00T00:00:00.000Z" : "0000-00-00T00:00:00.000000Z";
   // From the last digit on; there are as many as the place has.
-  const auto put = [&text](std::size_t last, auto number) {
+  const auto put = [text = out.data() + start](std::size_t last, auto number) {
     for (auto left = static_cast<std::uint32_t>(number); left != 0; left /= 10) {
       text[last--] = static_cast<char>('0' + left % 10);
     }
@@ -107,7 +114,6 @@ std::string FormatTimestamp(Timestamp time) {
   put(15, clock.minutes().count());
   put(18, clock.seconds().count());
   put(whole_millis ? 22 : 25, whole_millis ? micros / 1000 : micros);
-  return text;
 }
 
 }  // namespace everstep

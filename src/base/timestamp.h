@@ -19,6 +19,7 @@ std::optional<Timestamp> ParseTimestamp(std::string_view text);
 // "2026-02-11T10:30:00.000Z"; six fractional digits only where microseconds are set. A time outside
 // the years 0 to 9999 is shown as the nearest in them.
 std::string FormatTimestamp(Timestamp time);
+void AppendTimestamp(Timestamp time, std::string& out);
 
 inline std::int64_t Micros(Timestamp time) { return time.time_since_epoch().count(); }
 inline Timestamp FromMicros(std::int64_t micros) {

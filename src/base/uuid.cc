@@ -1,11 +1,20 @@
 #include "base/uuid.h"
 
+#include <array>
+#include <cstddef>
+
 namespace everstep {
 namespace {
 
-bool IsHex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+constexpr std::array<bool, 256> kHex = [] {
+  std::array<bool, 256> hex{};
+  for (const char c : std::string_view("0123456789abcdefABCDEF")) {
+    hex[static_cast<std::size_t>(c)] = true;
+  }
+  return hex;
+}();
+
+bool IsHex(char c) { return kHex[static_cast<unsigned char>(c)]; }
 
 }  // namespace
 
@@ -27,9 +36,12 @@ std::string NewUuid(Random& random) {
 
 bool IsUuidV4(std::string_view text) {
   if (text.size() != 36) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? text[i] != '-' : !IsHex(text[i])) return false;
+  std::size_t at = 0;
+  for (const std::size_t end : {8U, 13U, 18U, 23U, 36U}) {
+    for (; at < end; ++at) {
+      if (!IsHex(text[at])) return false;
+    }
+    if (end < text.size() && text[at++] != '-') return false;
   }
   return text[14] == '4' && std::string_view("89abAB").find(text[19]) != std::string_view::npos;
 }

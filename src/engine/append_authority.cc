@@ -132,13 +132,12 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
   const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
   Draft draft(run, {tokens_, shard.ulids, random_, now});
   const std::size_t from = entries.size();
-  std::vector<std::size_t> in_draft;
   for (const AppendOrder& order : orders) {
     Draft::Answer answer = draft.Apply(order, defaults);
     if (answer.placed && answer.placed->payload_mismatch) payload_mismatches_.fetch_add(1);
-    if (answer.event_index) in_draft.push_back(entries.size());
-    entries.push_back(
-        {std::move(answer.placed), std::move(answer.earlier), answer.event_index.value_or(0)});
+    entries.push_back({std::move(answer.placed),
+                       answer.event_index ? draft.unit() : std::move(answer.earlier),
+                       answer.event_index.value_or(0)});
   }
   if (!draft.empty()) {
     const auto unit = draft.Finish([this] { return RunNo(last_run_no_.fetch_add(1) + 1); });
@@ -156,7 +155,6 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
     }
     if (!unit->change.tokens.empty()) tokens_.RecordLocked(unit);
     run.Submitted(unit);
-    for (const std::size_t entry : in_draft) entries[entry].unit = unit;
   }
   // Nobody hears of a refusal before the events that it rests on are durable.
   for (std::size_t i = from; i < entries.size(); ++i) {

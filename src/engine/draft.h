@@ -35,6 +35,8 @@ class Draft {
   Answer Apply(const AppendOrder& order, const RunScope& defaults);
 
   bool empty() const { return unit_->change.events.empty(); }
+  // What the events of this draft become durable with.
+  const std::shared_ptr<CommitUnit>& unit() const { return unit_; }
   // Completes the change. `new_run_no` is asked when the draft creates its run.
   std::shared_ptr<CommitUnit> Finish(const std::function<RunNo()>& new_run_no);
 

@@ -145,9 +145,12 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
   }
   const RunScope scope = ScopeOf(defaults);
   for (; !events.empty(); events = events.subspan(std::min(events.size(), kOrdersPerSubmit))) {
+    const auto part = events.first(std::min(events.size(), kOrdersPerSubmit));
     std::vector<AppendOrder> orders;
+    orders.reserve(part.size());
     std::vector<std::optional<Error>> unusable;
-    for (const std::string_view event : events.first(std::min(events.size(), kOrdersPerSubmit))) {
+    unusable.reserve(part.size());
+    for (const std::string_view event : part) {
       auto order = ParseEvent(dialect, event);
       if (order) {
         for (EventWrite& write : order->events) write.foreign = true;

@@ -2,16 +2,23 @@
 
 #include <simdjson.h>
 
+#include <array>
+
 namespace everstep {
 namespace {
 
-bool IsAlphanumeric(char c) {
+constexpr bool IsAlphanumeric(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-bool IsIdentifierCharacter(char c) {
-  return IsAlphanumeric(c) || c == '.' || c == '_' || c == ':' || c == '-';
-}
+constexpr std::array<bool, 256> kIdentifierCharacters = [] {
+  std::array<bool, 256> characters{};
+  for (std::size_t c = 0; c < characters.size(); ++c) {
+    characters[c] = IsAlphanumeric(static_cast<char>(c));
+  }
+  for (const char c : {'.', '_', ':', '-'}) characters[static_cast<std::size_t>(c)] = true;
+  return characters;
+}();
 
 }  // namespace
 
@@ -20,7 +27,7 @@ bool IsIdentifier(std::string_view text) {
     return false;
   }
   for (const char c : text) {
-    if (!IsIdentifierCharacter(c)) return false;
+    if (!kIdentifierCharacters[static_cast<unsigned char>(c)]) return false;
   }
   return true;
 }

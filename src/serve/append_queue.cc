@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kEventsPerBatch = 4'096;
 // So many are worth a write of their own while another is under way.
 constexpr std::size_t kEventsWorthASecond = 512;
+// Memory for so many is kept while there are fewer.
+constexpr std::size_t kEntriesKept = 512;
 
 bool Together(const AppendQueue::Entry& a, const AppendQueue::Entry& b) {
   return a.dialect == b.dialect && a.defaults == b.defaults;
@@ -51,31 +53,41 @@ bool AppendQueue::MayAppend() const {
   return flushed_ && !gathered_.empty() && (busy_ == 0 || events_ >= kEventsWorthASecond);
 }
 
+void AppendQueue::Take(Batch& batch) {
+  if (events_ <= kEventsPerBatch) {
+    batch.swap(gathered_);
+    events_ = 0;
+  } else {
+    std::size_t count = 0;
+    std::size_t events = 0;
+    while (events < kEventsPerBatch) events += gathered_[count++].events.size();
+    const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
+    std::move(gathered_.begin(), end, std::back_inserter(batch));
+    gathered_.erase(gathered_.begin(), end);
+    events_ -= events;
+  }
+  flushed_ = !gathered_.empty();
+}
+
 void AppendQueue::Loop() {
+  Batch batch;  // its memory serves again and again
   std::unique_lock lock(mutex_);
   while (true) {
     woken_.wait(lock, [this] { return stop_ || MayAppend(); });
     if (gathered_.empty()) return;
-    std::size_t count = 0;
-    std::size_t events = 0;
-    while (count < gathered_.size() && events < kEventsPerBatch) {
-      events += gathered_[count++].events.size();
-    }
-    const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
-    Batch batch(std::make_move_iterator(gathered_.begin()), std::make_move_iterator(end));
-    gathered_.erase(gathered_.begin(), end);
-    events_ -= events;
-    flushed_ = !gathered_.empty();
+    Take(batch);
     ++busy_;
     if (MayAppend()) woken_.notify_one();
     lock.unlock();
-    Append(std::move(batch));
+    Append(batch);
+    batch.clear();
+    if (batch.capacity() > kEntriesKept) batch = {};
     lock.lock();
     --busy_;
   }
 }
 
-void AppendQueue::Append(Batch batch) {
+void AppendQueue::Append(Batch& batch) {
   for (std::size_t from = 0; from < batch.size();) {
     std::size_t to = from;
     std::vector<std::string_view> events;

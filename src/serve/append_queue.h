@@ -41,9 +41,10 @@ class AppendQueue {
   using Batch = std::vector<Entry>;
   static constexpr int kThreads = 2;
 
-  bool MayAppend() const;  // mutex_ held
+  bool MayAppend() const;   // mutex_ held
+  void Take(Batch& batch);  // mutex_ held
   void Loop();
-  void Append(Batch batch);
+  void Append(Batch& batch);
 
   Log& log_;
   std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/assert.h"
 #include "flow/duration.h"
 #include "flow/nearest.h"
 #include "flow/quoted.h"
@@ -14,12 +15,10 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kParametersMax = 64;
-constexpr std::size_t kParametersUsual = 8;  // that an operation asks for
 
 }  // namespace
 
 QueryReader::QueryReader(std::string_view query) {
-  known_.reserve(kParametersUsual);
   while (!query.empty()) {
     const std::size_t end = std::min(query.find('&'), query.size());
     const std::string_view pair = query.substr(0, end);
@@ -50,7 +49,8 @@ QueryReader::QueryReader(std::string_view query) {
 }
 
 const std::string* QueryReader::Find(std::string_view name) {
-  known_.push_back(name);
+  EVERSTEP_ASSERT(known_count_ < known_.size());
+  known_[known_count_++] = name;
   for (Parameter& parameter : parameters_) {
     if (parameter.name != name) continue;
     parameter.asked = true;
@@ -151,7 +151,7 @@ Status QueryReader::Finish() {
   for (const Parameter& parameter : parameters_) {
     if (parameter.asked) continue;
     Refuse(parameter.name, "there is no parameter " + Quoted(parameter.name) + " here" +
-                               DidYouMean(parameter.name, known_));
+                               DidYouMean(parameter.name, std::span(known_).first(known_count_)));
   }
   if (faults_.empty()) return Ok();
   std::string message = "the query has " + std::to_string(faults_.size()) + " faults";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -43,10 +44,14 @@ class QueryReader {
     std::string value;
     bool asked = false;
   };
+  // That an operation asks for.
+  static constexpr std::size_t kKnownMax = 32;
+
   const std::string* Find(std::string_view name);
 
   std::vector<Parameter> parameters_;
-  std::vector<std::string_view> known_;
+  std::array<std::string_view, kKnownMax> known_;
+  std::size_t known_count_ = 0;
   std::vector<Fault> faults_;
 };
 

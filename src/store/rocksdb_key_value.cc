@@ -47,9 +47,16 @@ Error ReadError(const rocksdb::Status& status) {
 
 using Handles = std::array<rocksdb::ColumnFamilyHandle*, kTableCount>;
 
+// To make a buffer anew for each batch, larger and larger, takes as long as to fill it: a thread
+// keeps that of its last.
 class RocksdbBatch final : public WriteBatch {
  public:
-  explicit RocksdbBatch(const Handles& handles) : handles_(handles) {}
+  explicit RocksdbBatch(const Handles& handles) : handles_(handles), batch_(std::move(spare_)) {
+    batch_.Clear();
+  }
+  ~RocksdbBatch() override {
+    if (batch_.GetDataSize() <= kSpareBytesMax) spare_ = std::move(batch_);
+  }
 
   void Put(Table table, std::string_view key, std::string_view value) override {
     Note(batch_.Put(Handle(table), ToSlice(key), ToSlice(value)));
@@ -72,10 +79,15 @@ class RocksdbBatch final : public WriteBatch {
     if (!status.ok()) status_ = std::move(status);
   }
 
+  static constexpr std::size_t kSpareBytesMax = 256 << 10;
+  static thread_local rocksdb::WriteBatch spare_;
+
   const Handles& handles_;
   rocksdb::WriteBatch batch_;
   rocksdb::Status status_;
 };
+
+thread_local rocksdb::WriteBatch RocksdbBatch::spare_;
 
 class RocksdbCursor final : public Cursor {
  public:

@@ -1,6 +1,7 @@
 #include "store/skip_list.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,10 +16,9 @@ constexpr std::size_t kNumberBytes = 8;
 constexpr std::uint32_t kBranching = 4;
 
 std::uint64_t NumberOf(std::string_view key) {
+  static_assert(std::endian::native == std::endian::little);  // as RocksDB writes it
   std::uint64_t number = 0;
-  for (std::size_t i = 0; i < kNumberBytes; ++i) {
-    number = number << 8 | static_cast<std::uint8_t>(key[key.size() - 1 - i]);
-  }
+  std::memcpy(&number, key.data() + key.size() - kNumberBytes, kNumberBytes);
   return number;
 }
 

@@ -75,7 +75,7 @@ class FieldWriter {
 
   void Put(const std::string& text) { json_.String(text); }
   void Put(bool value) { json_.Bool(value); }
-  void Put(Timestamp time) { json_.String(FormatTimestamp(time)); }
+  void Put(Timestamp time) { json_.Time(time); }
   void Put(std::chrono::milliseconds time) { json_.Int(time.count()); }
   void Put(double value) { json_.Double(value); }
   template <std::signed_integral T>

@@ -13,6 +13,7 @@ namespace everstep {
 template <typename T>
 std::string ToWire(const T& value) {
   std::string text;
+  text.reserve(256);  // as much as the answer to most calls
   FieldWriter::Write(text, value);
   return text;
 }
