@@ -3,7 +3,6 @@
 
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
-import { Readable } from 'node:stream';
 import { start } from 'workflow/api';
 import { setWorld } from 'workflow/runtime';
 
@@ -29,16 +28,19 @@ const flow = await import(new URL('flow.mjs', routes)).catch(() => import(new UR
 const manifest = JSON.parse(readFileSync(new URL('manifest.json', routes), 'utf8'));
 const tenSteps = Object.values(manifest.workflows).find((file) => file.tenSteps).tenSteps;
 
-const server = createServer(async (incoming, outgoing) => {
-  const request = new Request(`http://127.0.0.1${incoming.url}`, {
-    method: 'POST',
-    headers: new Headers(incoming.headers),
-    body: Readable.toWeb(incoming),
-    duplex: 'half',
+const server = createServer((incoming, outgoing) => {
+  const parts = [];
+  incoming.on('data', (part) => parts.push(part));
+  incoming.on('end', async () => {
+    const request = new Request(`http://127.0.0.1${incoming.url}`, {
+      method: 'POST',
+      headers: incoming.headers,
+      body: Buffer.concat(parts),
+    });
+    const response = await flow.POST(request);
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    outgoing.end(await response.text());
   });
-  const response = await flow.POST(request);
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  outgoing.end(await response.text());
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 process.env.PORT = String(server.address().port);

@@ -25,6 +25,27 @@ test('what is encoded is decoded to the same', () => {
   assert.deepEqual(decode(encode({ a: undefined, b: 1 })), { b: 1 });
 });
 
+test('texts that look alike are told apart', () => {
+  // Every character of two bytes, after the text whose two characters have the numbers of these bytes.
+  for (let code = 0x80; code < 0x800; ++code) {
+    const character = String.fromCharCode(code);
+    const alike = String.fromCharCode(...Buffer.from(character));
+    assert.equal(decode(encode(alike)), alike);
+    assert.equal(decode(encode(character)), character);
+  }
+  const plain = ['ex', 'xe', '', '\u0000', 'a'.repeat(23), 'a'.repeat(24), 'a'.repeat(47), 'a'.repeat(48), 'é'.repeat(47)];
+  for (let i = 0; i < 3; ++i) assert.deepEqual(decode(encode(plain)), plain);
+  assert.equal(decode(encode('\ud800')), '\ufffd');
+});
+
+test('bytes that are no CBOR, and an answer that ends early, are refused', () => {
+  const wholes = [{ runId: 'wrun_1', list: [1.5, 70000, 2 ** 40] }, 'abc', 'x'.repeat(100), 'x'.repeat(300), new Uint8Array(40)];
+  for (const whole of wholes.map(encode)) {
+    for (let size = 0; size < whole.length; ++size) assert.throws(() => decode(whole.subarray(0, size)), `${size} bytes`);
+  }
+  assert.throws(() => decode(Buffer.from([0x1f])), /not CBOR/);
+});
+
 test('a world is made without a server, and by require', async () => {
   const module = require('@everstep/world');
   const world = module.createWorld();

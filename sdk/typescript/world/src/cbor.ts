@@ -1,8 +1,9 @@
 // CBOR (RFC 8949), as much of it as the wire needs: numbers, texts, bytes, lists, maps with text
 // keys, and times (tag 1). Members that are undefined are left out, on both ways.
 
-const text = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+// A call out of JavaScript takes longer than a few plain characters do.
+const SHORT_TEXT = 48;
 
 class Writer {
   bytes = Buffer.allocUnsafe(4096);
@@ -36,26 +37,32 @@ class Writer {
   }
 
   text(value: string): void {
-    // Most texts are short and plain: their length in bytes is their length.
-    if (value.length < 64) {
-      this.reserve(value.length * 3 + 9);
-      const at = this.size;
-      const written = text.encodeInto(value, this.bytes.subarray(at + 2)).written;
-      if (written < 24) {
-        this.bytes[at] = 0x60 | written;
-        this.bytes.copyWithin(at + 1, at + 2, at + 2 + written);
-        this.size = at + 1 + written;
-      } else {
-        this.bytes[at] = 0x78;
-        this.bytes[at + 1] = written;
-        this.size = at + 2 + written;
-      }
-      return;
-    }
+    if (value.length < SHORT_TEXT && this.plainText(value)) return;
     const size = Buffer.byteLength(value);
     this.head(3, size);
     this.reserve(size);
     this.size += this.bytes.write(value, this.size);
+  }
+
+  // Most texts are short and ASCII. False, and nothing is written: this one is not.
+  private plainText(value: string): boolean {
+    const { length } = value;
+    this.reserve(length + 2);
+    const { bytes } = this;
+    const start = this.size + (length < 24 ? 1 : 2);
+    for (let i = 0; i < length; ++i) {
+      const code = value.charCodeAt(i);
+      if (code > 0x7f) return false;
+      bytes[start + i] = code;
+    }
+    if (length < 24) {
+      bytes[start - 1] = 0x60 | length;
+    } else {
+      bytes[start - 2] = 0x78;
+      bytes[start - 1] = length;
+    }
+    this.size = start + length;
+    return true;
   }
 
   raw(value: Uint8Array): void {
@@ -109,12 +116,22 @@ class Writer {
       this.head(4, value.length);
       for (const item of value) this.value(item);
     } else {
-      const members = Object.entries(value).filter(([, member]) => member !== undefined);
-      this.head(5, members.length);
-      for (const [key, member] of members) {
-        this.text(key);
-        this.value(member);
-      }
+      this.map(value as Record<string, unknown>);
+    }
+  }
+
+  private map(map: Record<string, unknown>): void {
+    const keys = Object.keys(map);
+    let count = 0;
+    for (const key of keys) {
+      if (map[key] !== undefined) count += 1;
+    }
+    this.head(5, count);
+    for (const key of keys) {
+      const member = map[key];
+      if (member === undefined) continue;
+      this.text(key);
+      this.value(member);
     }
   }
 }
@@ -125,37 +142,63 @@ export function encode(value: unknown): Buffer {
   return writer.bytes.subarray(0, writer.size);
 }
 
+// Keys and states come again and again: a short text that has come before is not made anew.
+const KNOWN_TEXTS = 256;
+const KNOWN_TEXT_BYTES = 24;
+const known: string[] = new Array<string>(KNOWN_TEXTS).fill('');
+
 class Reader {
   private at = 0;
-  constructor(private readonly bytes: Buffer) {}
+  private readonly bytes: Uint8Array;
+  private readonly view: DataView;
+
+  constructor(private readonly buffer: Buffer) {
+    this.bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
+    this.view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
+  }
 
   private length(low: number): number {
     switch (low) {
       case 24:
-        return this.bytes.readUInt8((this.at += 1) - 1);
+        return this.view.getUint8((this.at += 1) - 1);
       case 25:
-        return this.bytes.readUInt16BE((this.at += 2) - 2);
+        return this.view.getUint16((this.at += 2) - 2);
       case 26:
-        return this.bytes.readUInt32BE((this.at += 4) - 4);
+        return this.view.getUint32((this.at += 4) - 4);
       case 27:
-        return Number(this.bytes.readBigUInt64BE((this.at += 8) - 8));
+        return Number(this.view.getBigUint64((this.at += 8) - 8));
       default:
         if (low > 23) throw new Error('not CBOR');
         return low;
     }
   }
 
-  private slice(size: number): Buffer {
-    const end = this.at + size;
-    if (end > this.bytes.length) throw new Error('not CBOR: it ends early');
-    const part = this.bytes.subarray(this.at, end);
-    this.at = end;
-    return part;
+  // Where the next `size` bytes begin; they are taken.
+  private take(size: number): number {
+    const begin = this.at;
+    if (begin + size > this.bytes.length) throw new Error('not CBOR: it ends early');
+    this.at = begin + size;
+    return begin;
   }
 
   private string(size: number): string {
-    const part = this.slice(size);
-    return size < 200 ? part.toString('utf8') : utf8.decode(part);
+    const begin = this.take(size);
+    if (size < KNOWN_TEXT_BYTES) return this.knownText(begin, size);
+    if (size < 200) return this.buffer.toString('utf8', begin, begin + size);
+    return utf8.decode(this.bytes.subarray(begin, begin + size));
+  }
+
+  private knownText(begin: number, size: number): string {
+    const { bytes } = this;
+    if (size === 0) return '';
+    const slot = (bytes[begin]! * 31 + bytes[begin + size - 1]! * 7 + bytes[begin + (size >> 1)]! + size) % KNOWN_TEXTS;
+    const last = known[slot]!;
+    let same = last.length === size;
+    for (let i = 0; same && i < size; ++i) same = last.charCodeAt(i) === bytes[begin + i];
+    if (same) return last;
+    const text = this.buffer.toString('utf8', begin, begin + size);
+    if (text.length === size) known[slot] = text; // ASCII: its characters are its bytes
+    return text;
   }
 
   private ended(): boolean {
@@ -164,17 +207,25 @@ class Reader {
     return true;
   }
 
+  private member(map: Record<string, unknown>): void {
+    const key = this.value() as string;
+    const value = this.value();
+    if (key !== '__proto__') map[key] = value;
+  }
+
   value(): unknown {
-    const head = this.bytes.readUInt8(this.at++);
+    const head = this.view.getUint8(this.at++);
     const low = head & 31;
     switch (head >> 5) {
       case 0:
         return this.length(low);
       case 1:
         return -1 - this.length(low);
-      case 2:
+      case 2: {
         // A copy: the answer's memory is not kept alive by one payload.
-        return new Uint8Array(this.slice(this.length(low)));
+        const begin = this.take(this.length(low));
+        return this.bytes.slice(begin, this.at);
+      }
       case 3:
         return this.string(this.length(low));
       case 4: {
@@ -188,16 +239,10 @@ class Reader {
       }
       case 5: {
         const map: Record<string, unknown> = {};
-        const member = () => {
-          const key = this.value() as string;
-          const value = this.value();
-          if (key === '__proto__') return;
-          map[key] = value;
-        };
         if (low === 31) {
-          while (!this.ended()) member();
+          while (!this.ended()) this.member(map);
         } else {
-          for (let left = this.length(low); left > 0; --left) member();
+          for (let left = this.length(low); left > 0; --left) this.member(map);
         }
         return map;
       }
@@ -210,8 +255,8 @@ class Reader {
         if (low === 20 || low === 21) return low === 21;
         if (low === 22) return null;
         if (low === 23) return undefined;
-        if (low === 27) return this.bytes.readDoubleBE((this.at += 8) - 8);
-        if (low === 26) return this.bytes.readFloatBE((this.at += 4) - 4);
+        if (low === 27) return this.view.getFloat64((this.at += 8) - 8);
+        if (low === 26) return this.view.getFloat32((this.at += 4) - 4);
         throw new Error('not CBOR');
     }
   }

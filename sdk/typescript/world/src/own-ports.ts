@@ -1,11 +1,17 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 
 // A framework may have to compile the route first.
 const ANSWERS_WITHIN_MS = 30_000;
 
+// Empty: the system has none, as that of IPv6 where it is switched off.
+const readTable = (name: string) => readFile(`/proc/self/net/${name}`, 'utf8').catch(() => '');
+
 // The ports that this process listens on, the lowest first. Empty where the system does not tell.
-function listeningPorts(): number[] {
+// It takes many milliseconds to write the tables, in which the application goes on.
+async function listeningPorts(): Promise<number[]> {
   try {
+    const tables = await Promise.all(['tcp', 'tcp6'].map(readTable));
     const sockets = new Set<string>();
     for (const fd of readdirSync('/proc/self/fd')) {
       try {
@@ -16,8 +22,8 @@ function listeningPorts(): number[] {
       }
     }
     const ports = new Set<number>();
-    for (const table of ['tcp', 'tcp6']) {
-      for (const line of readFileSync(`/proc/self/net/${table}`, 'utf8').split('\n').slice(1)) {
+    for (const table of tables) {
+      for (const line of table.split('\n').slice(1)) {
         const fields = line.trim().split(/\s+/);
         if (fields[3] !== '0A' || !sockets.has(fields[9] ?? '')) continue;
         ports.add(parseInt(fields[1]!.split(':')[1]!, 16));
@@ -30,8 +36,8 @@ function listeningPorts(): number[] {
 }
 
 // Where this process may serve its application, the likeliest first.
-export function ownPorts(): number[] {
-  const ports = listeningPorts();
+export async function ownPorts(): Promise<number[]> {
+  const ports = await listeningPorts();
   const wanted = Number(process.env.PORT) || undefined;
   if (!wanted || (!ports.includes(wanted) && process.platform === 'linux')) return ports;
   return [wanted, ...ports.filter((port) => port !== wanted)];

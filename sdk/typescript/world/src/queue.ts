@@ -79,7 +79,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
   const appUrl = async (): Promise<string | undefined> => {
     const config = configure();
     if (config.appUrl) return config.appUrl;
-    for (const port of ownPorts()) {
+    for (const port of await ownPorts()) {
       const base = `http://localhost:${port}`;
       if (!isApplication && !answered.has(port)) {
         if (!(await servesWorkflows(base))) continue;
@@ -118,10 +118,10 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
   };
 
   // One that listens and is no application is asked again when it sends its next message.
-  const said = (done: boolean): void => {
+  const said = async (done: boolean): Promise<void> => {
     registered = done;
     if (done) sayAgain(SAY_EVERY_MS);
-    else if (isApplication || ownPorts().length === 0) sayAgain(FIND_PORT_EVERY_MS);
+    else if (isApplication || (await ownPorts()).length === 0) sayAgain(FIND_PORT_EVERY_MS);
     else timer = undefined;
   };
 
@@ -129,7 +129,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     if (registered || timer || looking || closed) return;
     looking = true;
     try {
-      said(await say());
+      await said(await say());
     } finally {
       looking = false;
     }
