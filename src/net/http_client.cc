@@ -2,15 +2,24 @@
 
 #include <curl/curl.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
+#include "base/clock.h"
+#include "base/unique_fd.h"
 #include "net/http_transfer.h"
 
 namespace everstep {
@@ -18,8 +27,7 @@ namespace {
 
 // Idle connections kept for the next request.
 constexpr long kConnectionsKept = 32;
-// Only a bound: whatever happens wakes the loop.
-constexpr int kPollMilliseconds = 60'000;
+constexpr std::size_t kEventsPerRound = 64;
 
 HttpOutcome Cancelled() {
   HttpOutcome outcome;
@@ -30,12 +38,23 @@ HttpOutcome Cancelled() {
 
 }  // namespace
 
+// libcurl says which sockets and which time it waits for; the loop waits, and calls it for those
+// that have something: the work of a round does not grow with the requests that wait for answers.
 class HttpClient::Loop {
  public:
   explicit Loop(AddressPolicy policy)
-      : policy_(policy), multi_((InitialiseCurl(), curl_multi_init())) {
-    EVERSTEP_ASSERT(multi_ != nullptr);
+      : policy_(policy),
+        multi_((InitialiseCurl(), curl_multi_init())),
+        poll_(::epoll_create1(EPOLL_CLOEXEC)),
+        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    EVERSTEP_ASSERT(multi_ != nullptr && poll_ && wake_);
     curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kConnectionsKept);
+    curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Loop::WatchSocket);
+    curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+    curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Loop::SetTimer);
+    curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+    // Never read: each write is an event.
+    Watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN | EPOLLET);
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -44,7 +63,7 @@ class HttpClient::Loop {
       const std::lock_guard lock(mutex_);
       closing_ = true;
     }
-    curl_multi_wakeup(multi_);
+    Wake();
     thread_.join();
     curl_multi_cleanup(multi_);
   }
@@ -57,7 +76,7 @@ class HttpClient::Loop {
       arrived_.push_back(
           {id, std::make_unique<HttpTransfer>(std::move(request), policy_, std::move(done))});
     }
-    curl_multi_wakeup(multi_);
+    Wake();
     return id;
   }
 
@@ -66,7 +85,7 @@ class HttpClient::Loop {
       const std::lock_guard lock(mutex_);
       cancelled_.push_back(id);
     }
-    curl_multi_wakeup(multi_);
+    Wake();
   }
 
  private:
@@ -82,12 +101,66 @@ class HttpClient::Loop {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     while (TakeOrders()) {
-      int running = 0;
-      curl_multi_perform(multi_, &running);
-      if (FinishTransfers()) continue;  // a redirect or a new order may be ready at once
-      curl_multi_poll(multi_, nullptr, 0, kPollMilliseconds, nullptr);
+      if (FinishTransfers()) continue;  // a new order may be there
+      WaitAndAct();
     }
     while (!transfers_.empty()) End(transfers_.begin(), Cancelled());
+  }
+
+  void Wake() {
+    const std::uint64_t one = 1;
+    EVERSTEP_ASSERT(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
+  }
+
+  bool Watch(int operation, int fd, std::uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.fd = fd;
+    return ::epoll_ctl(poll_.get(), operation, fd, &event) == 0;
+  }
+
+  static int WatchSocket(CURL*, curl_socket_t fd, int what, void* self, void*) {
+    Loop& loop = *static_cast<Loop*>(self);
+    std::uint32_t events = 0;
+    if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) events |= EPOLLIN;
+    if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) events |= EPOLLOUT;
+    if (what == CURL_POLL_REMOVE) {
+      loop.Watch(EPOLL_CTL_DEL, fd, 0);
+    } else if (!loop.Watch(EPOLL_CTL_MOD, fd, events)) {
+      EVERSTEP_ASSERT(loop.Watch(EPOLL_CTL_ADD, fd, events));
+    }
+    return 0;
+  }
+
+  static int SetTimer(CURLM*, long milliseconds, void* self) {
+    auto& due = static_cast<Loop*>(self)->due_;
+    due.reset();
+    if (milliseconds >= 0) due = SteadyNow() + std::chrono::milliseconds(milliseconds);
+    return 0;
+  }
+
+  int WaitMilliseconds() const {
+    if (!due_) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due_ - SteadyNow()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  }
+
+  void WaitAndAct() {
+    std::array<epoll_event, kEventsPerRound> events;
+    const int count = ::epoll_wait(poll_.get(), events.data(), events.size(), WaitMilliseconds());
+    int running = 0;
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.fd == wake_.get()) continue;
+      int what = 0;
+      if ((event.events & EPOLLIN) != 0) what |= CURL_CSELECT_IN;
+      if ((event.events & EPOLLOUT) != 0) what |= CURL_CSELECT_OUT;
+      if ((event.events & (EPOLLERR | EPOLLHUP)) != 0) what |= CURL_CSELECT_ERR;
+      curl_multi_socket_action(multi_, event.data.fd, what, &running);
+    }
+    if (!due_ || *due_ > SteadyNow()) return;
+    due_.reset();
+    curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
   }
 
   // False: the client is closing.
@@ -151,8 +224,11 @@ class HttpClient::Loop {
 
   const AddressPolicy policy_;
   CURLM* const multi_;
-  Transfers transfers_;                             // the loop's thread
-  std::unordered_map<CURL*, RequestId> by_handle_;  // the loop's thread
+  const UniqueFd poll_;
+  const UniqueFd wake_;
+  std::optional<std::chrono::steady_clock::time_point> due_;  // the loop's thread, as the next two
+  Transfers transfers_;
+  std::unordered_map<CURL*, RequestId> by_handle_;
   std::mutex mutex_;
   RequestId ids_ = 0;
   std::vector<Arrived> arrived_;
