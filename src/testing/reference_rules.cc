@@ -33,13 +33,14 @@ bool IsOpening(EventType type) {
 bool CancelsAgain(const Run& run, EventType type, const EventFacts& facts) {
   return type == kRunCancelled && facts.late && run.status == RunStatus::kCancelled;
 }
+std::uint32_t NextPlace(const Run& run) {
+  return static_cast<std::uint32_t>(run.events.size() + 1);
+}
 
 std::uint32_t AttemptOf(const Run& run, const Thing& thing, const EventWrite& write) {
   if (write.logical_attempt != 0) return write.logical_attempt;
   if (write.type == kRunPaused) return run.pauses + 1;
-  if (CancelsAgain(run, write.type, write.facts)) {
-    return static_cast<std::uint32_t>(run.events.size() + 1);
-  }
+  if (CancelsAgain(run, write.type, write.facts)) return NextPlace(run);
   if (write.type == kRunResumed) return std::max(1U, run.pauses);
   const bool again = write.revisit && BeginsAttempt(write.type);
   const bool retries = BeginsAttempt(write.type) || write.type == kStepSkipped;
@@ -55,7 +56,8 @@ Refusal JudgeRun(const Run& run, const Event& event) {
   if (run.status == RunStatus::kAbsent) {
     return starts ? Refusal() : Refusal(ErrorCode::kRunNotFound);
   }
-  if (CancelsAgain(run, event.type, event.facts)) return {};
+  const bool again = CancelsAgain(run, event.type, event.facts);
+  if (again && event.logical_attempt == NextPlace(run)) return {};
   if (HasEnded(run)) return ErrorCode::kRunTerminal;
   const auto legal = [](bool is) { return is ? Refusal() : ErrorCode::kInvalidTransition; };
   switch (event.type) {
