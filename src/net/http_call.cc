@@ -86,6 +86,11 @@ HttpCall::~HttpCall() {
   Reply(ProblemResponse({500, "INTERNAL_ERROR", "the request was not answered"}));
 }
 
+void HttpCall::AnswerBy(std::function<void()> work) const {
+  EVERSTEP_ASSERT(connection_ != nullptr);
+  connection_->AnswerBy(number_, std::move(work));
+}
+
 void HttpCall::Reply(ServerResponse response) {
   EVERSTEP_ASSERT(connection_ != nullptr);
   const std::shared_ptr<Connection> connection = std::move(connection_);

@@ -88,6 +88,10 @@ class HttpCall {
   // the end has come ends the connection.
   const std::shared_ptr<RequestBody>& body() const { return body_; }
 
+  // Runs `work`, which replies, where the answer goes out: here, while there is little under way,
+  // else on the io thread of the connection, with its memory at hand. It must not block. When the
+  // server has gone it is dropped.
+  void AnswerBy(std::function<void()> work) const;
   // Exactly one of the two, once.
   void Reply(ServerResponse response);
   std::shared_ptr<ReplyStream> Stream(ServerResponse head);

@@ -1,4 +1,6 @@
+#include <future>
 #include <latch>
+#include <memory>
 #include <thread>
 
 #include "net/http_server.h"
@@ -68,6 +70,49 @@ TEST_F(HttpServerDirectThreaded, RequestsThatFollowAreAnsweredBehindIt) {
     ASSERT_EQ(client.ReadAnswer().body, "GET /second ");
   }
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().requests_in_flight == 0; }));
+}
+
+TEST_F(HttpServerDirectThreaded, WhatAnswersRunsHereWhileThereIsLittleAndElseOnTheLoop) {
+  TestHandler handler;
+  Serve(handler);
+  std::vector<SocketClient> clients;
+  for (int i = 0; i < 12; ++i) clients.push_back(Connect());
+  const auto answer = [](HttpCall taken) {
+    const auto call = std::make_shared<HttpCall>(std::move(taken));
+    const auto thread = std::make_shared<std::promise<std::thread::id>>();
+    call->AnswerBy([call, thread] {
+      thread->set_value(std::this_thread::get_id());
+      Echo(std::move(*call));
+    });
+    return thread->get_future().get();
+  };
+  clients[0].Send(GetText("/alone"));
+  EXPECT_EQ(answer(std::move(handler.WaitForCalls(1)[0])), std::this_thread::get_id());
+  EXPECT_EQ(clients[0].ReadAnswer().body, "GET /alone ");
+
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    clients[i].Send(GetText("/" + std::to_string(i)));
+  }
+  std::vector<HttpCall> calls = handler.WaitForCalls(clients.size());
+  const std::thread::id loop = answer(std::move(calls[0]));
+  EXPECT_NE(loop, std::this_thread::get_id());
+  EXPECT_EQ(answer(std::move(calls[1])), loop);
+  for (std::size_t i = 2; i < calls.size(); ++i) (void)answer(std::move(calls[i]));
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_EQ(clients[i].ReadAnswer().body, "GET /" + std::to_string(i) + " ");
+  }
+}
+
+TEST_F(HttpServerDirectThreaded, WhatAnswersIsDroppedWithTheServer) {
+  TestHandler handler;
+  Serve(handler);
+  SocketClient client = Connect();
+  client.Send(GetText("/"));
+  const auto call = std::make_shared<HttpCall>(std::move(handler.WaitForCalls(1)[0]));
+  server_.reset();
+  auto kept = std::make_shared<int>();
+  call->AnswerBy([call, kept] { Echo(std::move(*call)); });
+  EXPECT_EQ(kept.use_count(), 1);
 }
 
 TEST_F(HttpServerDirectThreaded, WhatDoesNotFitTheSocketIsSentByTheLoop) {

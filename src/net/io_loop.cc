@@ -119,6 +119,9 @@ void IoLoop::TakePosts() {
       case LoopPost::Kind::kAnswer:
         post.connection->Deliver(post.number, std::move(post.answer));
         break;
+      case LoopPost::Kind::kWork:
+        post.work();
+        break;
       case LoopPost::Kind::kSent:
         post.connection->HearOfSent(post.number, post.sent, std::move(post.answer.response.body));
         break;
@@ -153,6 +156,7 @@ void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
                .connection = nullptr,
                .number = 0,
                .answer = {},
+               .work = {},
                .sent = 0,
                .socket = std::move(socket),
                .peer_address = std::move(peer_address)});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,14 +20,15 @@ struct ServerAnswer {
   bool head_only = false;
 };
 
-// What another thread has for a loop: an answer, word of one that it has sent, a stream with news,
-// room for the body that a connection reads, or a new socket.
+// What another thread has for a loop: an answer, what makes one, word of one that it has sent, a
+// stream with news, room for the body that a connection reads, or a new socket.
 struct LoopPost {
-  enum class Kind : std::uint8_t { kAnswer, kSent, kStreamNews, kBodyRoom, kSocket };
+  enum class Kind : std::uint8_t { kAnswer, kWork, kSent, kStreamNews, kBodyRoom, kSocket };
   Kind kind = Kind::kAnswer;
   std::shared_ptr<HttpCall::Connection> connection;
   std::uint64_t number = 0;
   ServerAnswer answer;
+  std::function<void()> work;
   std::size_t sent = 0;  // bytes of the answer; its body is the rest
   UniqueFd socket;
   std::string peer_address;

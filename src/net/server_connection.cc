@@ -20,6 +20,8 @@ using Connection = HttpCall::Connection;
 constexpr std::size_t kPipelineMax = 32;
 // Room for answers that a quiet connection keeps.
 constexpr std::size_t kSlotsKept = 4;
+// A larger answer seldom fits into the socket's buffer.
+constexpr std::size_t kDirectBytesMax = 32 << 10;
 // Answers that the client has not taken; then its requests are not read.
 constexpr std::size_t kUnsentMax = 256 << 10;
 
@@ -53,16 +55,26 @@ Connection::Connection(IoLoop& loop, UniqueFd socket, std::string_view peer_addr
 
 void Connection::Answer(std::uint64_t number, ServerAnswer answer) {
   if (inbox_->OnLoopThread()) return Deliver(number, std::move(answer));
-  if (IsDirect(number, answer)) return AnswerDirectly(number, answer);
+  const bool small = answer.stream == nullptr && answer.response.body.size() <= kDirectBytesMax;
+  if (small && IsDirect(number)) return AnswerDirectly(number, answer);
   const std::shared_ptr<ServerStream> stream = answer.stream;
   const bool posted = inbox_->Post({.kind = LoopPost::Kind::kAnswer,
                                     .connection = shared_from_this(),
                                     .number = number,
                                     .answer = std::move(answer),
+                                    .work = {},
                                     .sent = 0,
                                     .socket = {},
                                     .peer_address = {}});
   if (!posted && stream != nullptr) stream->Close();
+}
+
+void Connection::AnswerBy(std::uint64_t number, std::function<void()> work) {
+  if (inbox_->OnLoopThread() || IsDirect(number)) return work();
+  LoopPost post;
+  post.kind = LoopPost::Kind::kWork;
+  post.work = std::move(work);
+  inbox_->Post(std::move(post));
 }
 
 void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
@@ -71,6 +83,7 @@ void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
                 .connection = shared_from_this(),
                 .number = 0,
                 .answer = {{}, stream, false},
+                .work = {},
                 .sent = 0,
                 .socket = {},
                 .peer_address = {}});

@@ -36,6 +36,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
 
   // Any thread.
   void Answer(std::uint64_t number, ServerAnswer answer);
+  void AnswerBy(std::uint64_t number, std::function<void()> work);
   void TellOfStream(const std::shared_ptr<ServerStream>& stream);
   void TellOfRoom();
   std::size_t gzip_bytes_min() const { return state_->options.gzip_bytes_min; }
@@ -110,7 +111,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   }
   // Of the request that was taken last: whoever has its answer may send it.
   bool MayAnswerDirectly() const;
-  bool IsDirect(std::uint64_t number, const ServerAnswer& answer) const;  // any thread
+  bool IsDirect(std::uint64_t number) const;                              // any thread
   void AnswerDirectly(std::uint64_t number, const ServerAnswer& answer);  // any thread
   void Advance();
   void WriteAnswer(Slot& slot);

@@ -17,8 +17,6 @@ namespace {
 
 // With more requests than this under way it pays to wake the loop for several answers at once.
 constexpr std::size_t kInFlightMax = 8;
-// A large answer seldom fits into the socket's buffer.
-constexpr std::size_t kBodyBytesMax = 32 << 10;
 
 }  // namespace
 
@@ -29,9 +27,8 @@ bool Connection::MayAnswerDirectly() const {
          !slots_.front().http_1_0;
 }
 
-bool Connection::IsDirect(std::uint64_t number, const ServerAnswer& answer) const {
-  return direct_.load(std::memory_order_acquire) == number && answer.stream == nullptr &&
-         answer.response.body.size() <= kBodyBytesMax &&
+bool Connection::IsDirect(std::uint64_t number) const {
+  return direct_.load(std::memory_order_acquire) == number &&
          state_->in_flight.load(std::memory_order_relaxed) <= kInFlightMax &&
          !state_->draining.load(std::memory_order_relaxed);
 }

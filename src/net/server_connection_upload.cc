@@ -77,6 +77,7 @@ void Connection::TellOfRoom() {
                 .connection = shared_from_this(),
                 .number = 0,
                 .answer = {},
+                .work = {},
                 .sent = 0,
                 .socket = {},
                 .peer_address = {}});
