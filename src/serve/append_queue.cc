@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kEventsPerBatch = 4'096;
 // So many are worth a write of their own while another is under way.
 constexpr std::size_t kEventsWorthASecond = 512;
+// Fewer entries than these are one batch.
+constexpr std::size_t kEntriesWorthHalving = 24;
 // Memory for so many is kept while there are fewer.
 constexpr std::size_t kEntriesKept = 512;
 
@@ -21,7 +23,9 @@ bool Together(const AppendQueue::Entry& a, const AppendQueue::Entry& b) {
 }  // namespace
 
 AppendQueue::AppendQueue(Log& log) : log_(log) {
-  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Loop(); });
+  for (Appender* appender : {&first_, &second_}) {
+    appender->thread = std::thread([this, appender] { Loop(*appender); });
+  }
 }
 
 AppendQueue::~AppendQueue() {
@@ -29,8 +33,10 @@ AppendQueue::~AppendQueue() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  woken_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (Appender* appender : {&first_, &second_}) {
+    appender->woken.notify_one();
+    appender->thread.join();
+  }
 }
 
 void AppendQueue::Add(Entry entry) {
@@ -40,50 +46,59 @@ void AppendQueue::Add(Entry entry) {
 }
 
 void AppendQueue::Flush() {
+  Appender* free = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (gathered_.empty()) return;
-    flushed_ = true;
-    if (!MayAppend()) return;
+    flushed_ = !gathered_.empty();
+    if (HasWorkFor(first_)) {
+      free = &first_;
+    } else if (HasWorkFor(second_)) {
+      free = &second_;
+    }
   }
-  woken_.notify_one();
+  if (free != nullptr) free->woken.notify_one();
 }
 
-bool AppendQueue::MayAppend() const {
-  return flushed_ && !gathered_.empty() && (busy_ == 0 || events_ >= kEventsWorthASecond);
+bool AppendQueue::HasWorkFor(const Appender& appender) const {
+  if (!flushed_ || appender.busy) return false;
+  return &appender == &first_ || (first_.busy && events_ >= kEventsWorthASecond);
 }
 
 void AppendQueue::Take(Batch& batch) {
-  if (events_ <= kEventsPerBatch) {
+  std::size_t most = gathered_.size();
+  if (most > kEntriesWorthHalving && events_ < kEventsWorthASecond) {
+    most = std::min(most, (most + taken_last_ + 1) / 2);
+  }
+  std::size_t count = 0;
+  std::size_t events = 0;
+  while (count < most && events < kEventsPerBatch) events += gathered_[count++].events.size();
+  if (count == gathered_.size()) {
     batch.swap(gathered_);
-    events_ = 0;
   } else {
-    std::size_t count = 0;
-    std::size_t events = 0;
-    while (events < kEventsPerBatch) events += gathered_[count++].events.size();
     const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
     std::move(gathered_.begin(), end, std::back_inserter(batch));
     gathered_.erase(gathered_.begin(), end);
-    events_ -= events;
   }
+  events_ -= events;
+  taken_last_ = count;
   flushed_ = !gathered_.empty();
 }
 
-void AppendQueue::Loop() {
+void AppendQueue::Loop(Appender& own) {
   Batch batch;  // its memory serves again and again
   std::unique_lock lock(mutex_);
   while (true) {
-    woken_.wait(lock, [this] { return stop_ || MayAppend(); });
+    own.woken.wait(lock, [&] { return stop_ || HasWorkFor(own); });
     if (gathered_.empty()) return;
     Take(batch);
-    ++busy_;
-    if (MayAppend()) woken_.notify_one();
+    own.busy = true;
+    if (HasWorkFor(second_)) second_.woken.notify_one();
     lock.unlock();
     Append(batch);
     batch.clear();
     if (batch.capacity() > kEntriesKept) batch = {};
     lock.lock();
-    --busy_;
+    own.busy = false;
   }
 }
 

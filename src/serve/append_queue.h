@@ -16,8 +16,12 @@ namespace everstep {
 
 // Appends for those who cannot wait: what io threads gather goes to the log in one call, and with
 // it into one durable write. While that is under way the next batch gathers, so that under load a
-// write serves as many as have come; only a large batch is worth a second thread, which checks it
-// while the first waits for the disk. Thread-safe.
+// write serves many; only a large batch is worth a second thread, which checks it while the first
+// waits for the disk. Thread-safe.
+//
+// Under load the clients fall into two groups: one waits for its write while the other is answered
+// and asks again. A batch therefore takes half of those who append, not all that have come: were
+// one group larger, the clients would rest while it is written, and the disk while it is answered.
 class AppendQueue {
  public:
   // Events of one request, in one dialect, of one tenant.
@@ -39,22 +43,27 @@ class AppendQueue {
 
  private:
   using Batch = std::vector<Entry>;
-  static constexpr int kThreads = 2;
+  // Two that took turns would each find the memory that it needs in the other's caches.
+  struct Appender {
+    std::condition_variable woken;
+    bool busy = false;
+    std::thread thread;
+  };
 
-  bool MayAppend() const;   // mutex_ held
-  void Take(Batch& batch);  // mutex_ held
-  void Loop();
+  bool HasWorkFor(const Appender& appender) const;  // mutex_ held
+  void Take(Batch& batch);                          // mutex_ held
+  void Loop(Appender& own);
   void Append(Batch& batch);
 
   Log& log_;
   std::mutex mutex_;
-  std::condition_variable woken_;
-  Batch gathered_;          // guarded by mutex_, as the next four
-  std::size_t events_ = 0;  // in it
-  int busy_ = 0;            // threads that append
+  Batch gathered_;              // guarded by mutex_, as all below
+  std::size_t events_ = 0;      // in it
+  std::size_t taken_last_ = 0;  // entries
   bool flushed_ = false;
   bool stop_ = false;
-  std::vector<std::thread> threads_;
+  Appender first_;
+  Appender second_;  // for large batches beside the first
 };
 
 }  // namespace everstep

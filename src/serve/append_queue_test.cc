@@ -4,7 +4,14 @@
 
 #include <future>
 #include <memory>
+#include <semaphore>
 #include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/embedded_log.h"
+#include "testing/forwarding_store.h"
 
 namespace everstep {
 namespace {
@@ -86,6 +93,45 @@ TEST_F(AppendQueueThreaded, DefaultsOfOneRequestAreNotThoseOfAnother) {
   filter.tenant_id = "t";
   filter.plan_id = "q";
   EXPECT_EQ(log_->Runs(filter)->runs.size(), 1u);
+}
+
+// Says how many changes each write has, and makes each wait until it may go.
+class GatedStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
+    writes.push_back(changes.size());
+    begun.release();
+    may_go.acquire();
+    return ForwardingStore::Commit(changes, documents);
+  }
+
+  std::vector<std::size_t> writes;  // to be looked at while none is under way
+  std::counting_semaphore<> begun{0};
+  std::counting_semaphore<> may_go{0};
+};
+
+TEST_F(AppendQueueThreaded, ABatchTakesHalfOfThoseWhoAppend) {
+  auto owned = std::make_unique<GatedStore>(std::shared_ptr<StateStore>(OpenMemoryStore()));
+  GatedStore& store = *owned;
+  EmbeddedLog log(std::move(owned), SystemClock(), SystemRandom(), {});
+  std::vector<std::future<std::string>> answers;
+  AppendQueue queue(log);
+  const auto send = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      answers.push_back(Send(queue, "t", {Started("r" + std::to_string(answers.size()))}));
+    }
+    queue.Flush();
+  };
+  send(10);
+  store.begun.acquire();
+  send(60);
+  store.may_go.release(8);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_EQ(answers[i].get(), "r" + std::to_string(i) + "@1 ");
+  }
+  EXPECT_EQ(store.writes, (std::vector<std::size_t>{10, 35, 25}));
 }
 
 TEST_F(AppendQueueThreaded, WhatWasAddedIsAppendedWhenItEnds) {

@@ -183,7 +183,10 @@ void AppendEvents(Api& api, CallPtr call) {
   if (!batch) return call->Fail(batch.error());
   entry.events = std::move(batch->documents);
   entry.done = [call, single = batch->single](std::span<Result<Appended>> answers) {
-    AnswerAppended(*call, single, answers);
+    if (!single) return AnswerAppended(*call, false, answers);
+    call->AnswerBy([call, answer = std::move(answers.front())]() mutable {
+      AnswerAppended(*call, true, std::span(&answer, 1));
+    });
   };
   api.appends().Add(std::move(entry));
 }
