@@ -135,9 +135,9 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
   for (const AppendOrder& order : orders) {
     Draft::Answer answer = draft.Apply(order, defaults);
     if (answer.placed && answer.placed->payload_mismatch) payload_mismatches_.fetch_add(1);
-    entries.push_back({std::move(answer.placed),
-                       answer.event_index ? draft.unit() : std::move(answer.earlier),
-                       answer.event_index.value_or(0)});
+    if (answer.event_index) answer.earlier = draft.unit();
+    entries.push_back(
+        {std::move(answer.placed), std::move(answer.earlier), answer.event_index.value_or(0)});
   }
   if (!draft.empty()) {
     const auto unit = draft.Finish([this] { return RunNo(last_run_no_.fetch_add(1) + 1); });

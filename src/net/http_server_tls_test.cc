@@ -77,9 +77,8 @@ class TlsClient {
     std::string text;
     std::vector<char> piece(16 << 10);
     while (!text.ends_with(end) || end.empty()) {
-      const int got = Uninterrupted([&] {
-        return SSL_read(ssl_.get(), piece.data(), static_cast<int>(piece.size()));
-      });
+      const int got = Uninterrupted(
+          [&] { return SSL_read(ssl_.get(), piece.data(), static_cast<int>(piece.size())); });
       if (got <= 0) break;
       text.append(piece.data(), static_cast<std::size_t>(got));
     }

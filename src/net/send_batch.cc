@@ -40,11 +40,11 @@ class Mapping {
   void* start_;
 };
 
-std::uint32_t Load(std::uint32_t* shared) {
-  return std::atomic_ref(*shared).load(std::memory_order_acquire);
+std::uint32_t Load(std::uint32_t& shared) {
+  return std::atomic_ref(shared).load(std::memory_order_acquire);
 }
-void Store(std::uint32_t* shared, std::uint32_t value) {
-  std::atomic_ref(*shared).store(value, std::memory_order_release);
+void Store(std::uint32_t& shared, std::uint32_t value) {
+  std::atomic_ref(shared).store(value, std::memory_order_release);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ class SendBatch::Ring {
     order.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     order.user_data = number;
     slots_[slot] = slot;
-    Store(order_tail_, *order_tail_ + 1);
+    Store(*order_tail_, *order_tail_ + 1);
   }
 
   // Everything that was put is done or taken back. What the kernel has accepted is waited for: it
@@ -87,7 +87,7 @@ class SendBatch::Ring {
       answered += TakeAnswers(sent);
       if (!refused) continue;
       count = accepted;
-      Store(order_tail_, Load(order_head_));
+      Store(*order_tail_, Load(*order_head_));
     }
   }
 
@@ -112,12 +112,12 @@ class SendBatch::Ring {
 
   std::uint32_t TakeAnswers(std::span<std::size_t> sent) {
     const std::uint32_t from = *answer_head_;
-    const std::uint32_t to = Load(answer_tail_);
+    const std::uint32_t to = Load(*answer_tail_);
     for (std::uint32_t i = from; i != to; ++i) {
       const io_uring_cqe& answer = answers_[i & answer_mask_];
       sent[answer.user_data] = static_cast<std::size_t>(std::max(answer.res, 0));
     }
-    Store(answer_head_, to);
+    Store(*answer_head_, to);
     return to - from;
   }
 
