@@ -54,7 +54,7 @@ class HttpClient::Loop {
     curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Loop::SetTimer);
     curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
     // Never read: each write is an event.
-    Watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN | EPOLLET);
+    EVERSTEP_ASSERT(Watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN | EPOLLET));
     thread_ = std::thread([this] { Run(); });
   }
 
