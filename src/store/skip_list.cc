@@ -12,6 +12,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kNumberBytes = 8;
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 // One entry of so many reaches the next level.
 constexpr std::uint32_t kBranching = 4;
 
@@ -22,11 +23,32 @@ std::uint64_t NumberOf(std::string_view key) {
   return number;
 }
 
+// Eight bytes as a number that is ordered as they are.
+std::uint64_t WordAt(const char* bytes) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof(word));
+  return __builtin_bswap64(word);
+}
+
+// Word by word: names are short, and to call memcmp would cost more than to compare them.
 bool IsBefore(std::string_view a, std::string_view b) {
   const std::size_t a_bytes = a.size() - kNumberBytes;
   const std::size_t b_bytes = b.size() - kNumberBytes;
-  const int order = std::memcmp(a.data(), b.data(), std::min(a_bytes, b_bytes));
-  if (order != 0) return order < 0;
+  const char* in_a = a.data();
+  const char* in_b = b.data();
+  std::size_t left = std::min(a_bytes, b_bytes);
+  for (; left >= kWordBytes; left -= kWordBytes, in_a += kWordBytes, in_b += kWordBytes) {
+    const std::uint64_t a_word = WordAt(in_a);
+    const std::uint64_t b_word = WordAt(in_b);
+    if (a_word != b_word) return a_word < b_word;
+  }
+  if (left > 0) {
+    // The number lies behind the name, so that a whole word can be read.
+    const std::size_t beyond = (kWordBytes - left) * 8;
+    const std::uint64_t a_word = WordAt(in_a) >> beyond;
+    const std::uint64_t b_word = WordAt(in_b) >> beyond;
+    if (a_word != b_word) return a_word < b_word;
+  }
   if (a_bytes != b_bytes) return a_bytes < b_bytes;
   return NumberOf(a) > NumberOf(b);
 }
@@ -69,24 +91,29 @@ char* SkipList::Lay(char* memory, std::size_t height) {
 
 // Makes before_ the last entries before `key`. Begins where the last search ended: up to the first
 // level on which the key lies between neighbours, and down from there. Above it they stay, since an
-// entry of before_ is never behind those of the levels below.
+// entry of before_ is never behind those of the levels below. No entry is looked at twice.
 void SkipList::FindPlace(std::string_view key) {
   const std::size_t top = height_.load(std::memory_order_relaxed);
+  const Node* behind = nullptr;  // the one met last that is not before the key
+  const auto is_before = [&](const Node* node) {
+    if (node == nullptr || node == behind) return false;
+    const bool before = IsBefore(node, key);
+    if (!before) behind = node;
+    return before;
+  };
   Node* at = head();
+  bool passed = false;  // before_ is before the key on this level, and so on those above
   std::size_t level = 0;
   for (; level < top; ++level) {
     Node* here = before_[level];
-    if (here != head() && !IsBefore(here, key)) continue;
-    const Node* next = here->next(level);
-    const bool between = next == nullptr || !IsBefore(next, key);
+    passed = passed || here == head() || is_before(here);
+    if (!passed) continue;
+    const bool between = !is_before(here->next(level));
     if (!between || at == head()) at = here;
     if (between) break;
   }
   while (level-- > 0) {
-    for (Node* next = at->next(level); next != nullptr && IsBefore(next, key);
-         next = at->next(level)) {
-      at = next;
-    }
+    for (Node* next = at->next(level); is_before(next); next = at->next(level)) at = next;
     before_[level] = at;
   }
 }
