@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,11 +39,12 @@ class ByteWriter {
   void Raw(std::string_view value) { out_.append(value); }
 
  private:
+  void BigEndian(std::uint32_t value) { Append(__builtin_bswap32(value)); }
+  void BigEndian(std::uint64_t value) { Append(__builtin_bswap64(value)); }
   template <typename T>
-  void BigEndian(T value) {
-    std::array<char, sizeof(T)> bytes;
-    for (std::size_t i = sizeof(T); i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
-    out_.append(bytes.data(), bytes.size());
+  void Append(T swapped) {
+    static_assert(std::endian::native == std::endian::little);
+    out_.append(reinterpret_cast<const char*>(&swapped), sizeof(swapped));
   }
 
   std::string& out_;

@@ -28,6 +28,7 @@ struct AppendAuthority::Shard {
   Slots slots;
   std::unordered_map<RunId, Slots::iterator> by_id;
   std::unordered_set<RunId> leaving;  // being purged: take no more events
+  Draft::Touched touched;             // of the draft in the making
   std::size_t bytes = 0;
 
   void Clear() {
@@ -130,7 +131,7 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
   if (run.AtRest()) run.TrimEntities();
 
   const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
-  Draft draft(run, {tokens_, shard.ulids, random_, now});
+  Draft draft(run, {tokens_, shard.ulids, random_, shard.touched, now});
   const std::size_t from = entries.size();
   for (const AppendOrder& order : orders) {
     Draft::Answer answer = draft.Apply(order, defaults);

@@ -23,9 +23,8 @@ namespace everstep {
 
 class Draft;
 
-// Where an appended event stands.
+// Where an appended event stands in its run.
 struct Placed {
-  RunId run_id;
   std::string event_id;
   EventSeq seq;
   Timestamp persisted_at{};

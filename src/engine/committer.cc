@@ -12,6 +12,9 @@ namespace {
 // A write larger than this gains nothing and keeps its callers waiting.
 constexpr std::size_t kUnitsPerWriteMax = 4096;
 
+// Room for so many is kept for the next decision on a run.
+constexpr std::size_t kEventsKept = 8;
+
 // With the counts of its shared owner.
 static_assert(sizeof(CommitUnit) + 32 <= 1032);
 
@@ -22,6 +25,20 @@ Error Stopped() {
 }
 
 }  // namespace
+
+bool CommitUnit::Reuse() {
+  EVERSTEP_ASSERT(settled() && documents_ == nullptr && upkeep_ == nullptr);
+  if (change.events.capacity() > kEventsKept) return false;
+  // Whoever makes a decision sets the other members.
+  change.events.clear();
+  change.instance_keys.clear();
+  change.entities.clear();
+  change.tokens.clear();
+  change.alarms.clear();
+  error_.reset();
+  state_.store(kQueued, std::memory_order_relaxed);
+  return true;
+}
 
 Committer::Committer(StateStore& store, Clock& clock, DurableFn on_durable)
     : store_(store),

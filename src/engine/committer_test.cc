@@ -52,6 +52,48 @@ TEST_F(CommitterTest, OneWriteServesAllThatAreQueued) {
   EXPECT_EQ(notified_, 3U);
 }
 
+// The memory of a decision serves the run's next one, so what somebody keeps must not change.
+TEST_F(CommitterTest, WhatSomebodyHoldsOfADecisionStaysAsItIs) {
+  std::vector<std::shared_ptr<CommitUnit>> held;
+  Committer committer(*store_, clock_, [&held](auto units) {
+    held.insert(held.end(), units.begin(), units.end());
+  });
+  AppendAuthority authority(*store_, committer, clock_, random_, {});
+  const auto append = [&](EventType type) {
+    const AppendOrder order = Order("a", type, type == kRunStarted ? "" : "s");
+    ASSERT_TRUE(authority.Await(authority.Submit(std::span(&order, 1), DefaultScope()))[0]);
+  };
+  append(kRunStarted);
+  append(kStepStarted);
+  append(kStepCompleted);
+  ASSERT_EQ(held.size(), 3U);
+  EXPECT_EQ(held[0]->change.events.at(0).type, kRunStarted);
+  EXPECT_EQ(held[1]->change.events.at(0).type, kStepStarted);
+  EXPECT_EQ(held[2]->change.events.at(0).type, kStepCompleted);
+}
+
+TEST_F(CommitterTest, ADecisionHasNothingOfTheOneBefore) {
+  std::vector<RunChange> seen;
+  Committer committer(*store_, clock_, [&seen](auto units) {
+    for (const auto& unit : units) seen.push_back(unit->change);
+  });
+  AppendAuthority authority(*store_, committer, clock_, random_, {});
+  AppendOrder create = Order("a", kHookCreated, "h");
+  create.events[0].facts.token = "secret";
+  for (const AppendOrder& order :
+       {Order("a", kRunStarted), create, Order("a", kWaitCreated, "w"), Order("a", kRunPaused)}) {
+    ASSERT_TRUE(authority.Await(authority.Submit(std::span(&order, 1), DefaultScope()))[0]);
+  }
+  ASSERT_EQ(seen.size(), 4U);
+  EXPECT_EQ(seen[1].tokens.size(), 1U);
+  EXPECT_EQ(seen[2].alarms.size(), 1U);
+  EXPECT_EQ(seen[3].events.size(), 1U);
+  EXPECT_TRUE(seen[3].entities.empty());
+  EXPECT_TRUE(seen[3].tokens.empty());
+  EXPECT_TRUE(seen[3].alarms.empty());
+  EXPECT_TRUE(seen[3].instance_keys.empty());
+}
+
 TEST_F(CommitterTest, NothingIsAnsweredOrShownBeforeItIsDurable) {
   auto submission = Submit(Order("a", kRunStarted));
   EXPECT_FALSE(store_->Read()->FindRun(RunId("a"))->has_value());

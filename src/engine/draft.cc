@@ -33,8 +33,8 @@ bool SameJson(const std::string& a, const std::string& b) {
   return left && right && *left == *right;
 }
 
-Placed PlacedAt(const RunId& run_id, const Event& event) {
-  return {run_id, event.event_id, event.seq, event.persisted_at, false, false};
+Placed PlaceOf(const Event& event) {
+  return {event.event_id, event.seq, event.persisted_at, false, false};
 }
 
 // The answer to several events is the place of the first, and it waits for the last.
@@ -65,8 +65,8 @@ struct Draft::Savepoint {
 Draft::Draft(LiveRun& run, World world)
     : run_(run),
       world_(world),
-      uuids_(IsUuidV4(run.run_id().value())),
-      unit_(std::make_shared<CommitUnit>()) {
+      unit_(run.NewUnit()) {
+  world_.touched.clear();
   unit_->change.run_id = run.run_id();
   unit_->change.status_before = run.state().status;
 }
@@ -140,7 +140,7 @@ Draft::Answer Draft::ApplyRule(const AppendOrder& order, const RunScope& default
   Answer answer{Placed{}, nullptr, std::nullopt};
   if (writes->empty()) {
     // It rests on the last event, which may be on its way, or in this very draft.
-    answer.placed = Placed{run_.run_id(), {}, run_.state().last_seq, run_.state().updated_at, true};
+    answer.placed = Placed{{}, run_.state().last_seq, run_.state().updated_at, true};
     answer.earlier = run_.OnItsWay();
     if (before > 0) answer.event_index = before - 1;
   } else {
@@ -237,7 +237,7 @@ Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
   const std::size_t index = unit_->change.events.size();
   const Status recorded = Record(std::move(event), entity);
   if (!recorded) return refuse(recorded.error());
-  return {PlacedAt(run_.run_id(), unit_->change.events[index]), nullptr, index};
+  return {PlaceOf(unit_->change.events[index]), nullptr, index};
 }
 
 Status Draft::AdoptScope(const EventWrite& write, const RunScope& defaults) {
@@ -305,7 +305,7 @@ Result<std::optional<Draft::Answer>> Draft::FindDuplicate(const EventWrite& writ
 Result<std::optional<Draft::Answer>> Draft::AnswerRepeat(const EventWrite& write,
                                                          const Event& existing,
                                                          Whereabouts where) const {
-  Placed placed = PlacedAt(run_.run_id(), existing);
+  Placed placed = PlaceOf(existing);
   placed.duplicate = true;
   placed.payload_mismatch =
       existing.type != EventType::kHookConflict && !SameJson(existing.payload, write.payload);
@@ -361,7 +361,7 @@ Status Draft::SettleToken(Event& event) {
   return Ok();
 }
 
-Status Draft::Record(Event event, EntityState* entity) {
+Status Draft::Record(Event&& event, EntityState* entity) {
   static EntityState none;
   RunState& state = run_.state();
   // Everything that can fail comes before the first change.
@@ -426,9 +426,9 @@ void Draft::ChangeAlarm(const Event& event, const EntityState& before) {
 void Draft::Touch(EntityKey key, EntityState* entity) {
   if (undo_ != nullptr) undo_->emplace_back(entity, *entity);
   // From the back: an entity's events come together. A set would cost more than it saves.
-  const auto known = std::find_if(touched_.rbegin(), touched_.rend(),
+  const auto known = std::find_if(world_.touched.rbegin(), world_.touched.rend(),
                                   [entity](const auto& other) { return other.second == entity; });
-  if (known == touched_.rend()) touched_.emplace_back(std::move(key), entity);
+  if (known == world_.touched.rend()) world_.touched.emplace_back(std::move(key), entity);
 }
 
 void Draft::RollBack(Savepoint savepoint) {
@@ -449,15 +449,16 @@ std::shared_ptr<CommitUnit> Draft::Finish(const std::function<RunNo()>& new_run_
   if (change.status_before == RunStatus::kAbsent) run_.stored().run_no = new_run_no();
   change.run_no = run_.stored().run_no;
   change.state = run_.state();
-  change.entities.reserve(touched_.size());
-  for (auto& [key, entity] : touched_) {
+  change.entities.reserve(world_.touched.size());
+  for (auto& [key, entity] : world_.touched) {
     if (entity->status != EntityStatus::kAbsent) change.entities.emplace_back(key, *entity);
   }
   return unit_;
 }
 
 std::string Draft::NewEventId() {
-  return uuids_ ? NewUuid(world_.random) : "evnt_" + world_.ulids.Next();
+  // In the manner of the run's own id.
+  return run_.has_uuid() ? NewUuid(world_.random) : "evnt_" + world_.ulids.Next();
 }
 
 }  // namespace everstep

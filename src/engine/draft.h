@@ -17,10 +17,12 @@ namespace everstep {
 // that pass, and collects what they change. The shard's lock is held throughout.
 class Draft {
  public:
+  using Touched = std::vector<std::pair<EntityKey, EntityState*>>;
   struct World {
     TokenLedger& tokens;
     UlidGenerator& ulids;
     Random& random;
+    Touched& touched;  // the draft's own; its memory serves one draft after another
     Timestamp now;
   };
 
@@ -60,7 +62,7 @@ class Draft {
                                              Whereabouts where) const;
   Result<std::optional<Answer>> FindEarlierVisit(const EventWrite& write, Event event);
   Status SettleToken(Event& event);
-  Status Record(Event event, EntityState* entity);
+  Status Record(Event&& event, EntityState* entity);
   using Released = std::map<EntityKey, EntityState*>;
   void Release(const Released& entities);
   void ChangeAlarm(const Event& event, const EntityState& before);
@@ -70,10 +72,8 @@ class Draft {
 
   LiveRun& run_;
   World world_;
-  const bool uuids_;                         // event ids are made in the manner of the run's own id
   std::unique_lock<std::mutex> token_lock_;  // from the first decision on a token to the end
   std::shared_ptr<CommitUnit> unit_;
-  std::vector<std::pair<EntityKey, EntityState*>> touched_;
   std::vector<std::pair<EntityState*, EntityState>>* undo_ = nullptr;  // set while it may be needed
 };
 

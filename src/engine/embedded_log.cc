@@ -72,9 +72,9 @@ Error WithoutOthers(const RunId& run_id, Error error) {
           {}};
 }
 
-Result<Appended> ToAppended(Result<Placed> placed) {
+Result<Appended> ToAppended(RunId run_id, Result<Placed> placed) {
   if (!placed) return std::move(placed).error();
-  return Appended{std::move(placed->run_id).value(),
+  return Appended{std::move(run_id).value(),
                   std::move(placed->event_id),
                   placed->seq.value(),
                   placed->persisted_at,
@@ -173,7 +173,7 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
       if (!answer && defaults.tenant_only) {
         answer = WithoutOthers(orders[next].run_id, std::move(answer).error());
       }
-      answers.push_back(ToAppended(std::move(answer)));
+      answers.push_back(ToAppended(std::move(orders[next].run_id), std::move(answer)));
       ++next;
     }
   }

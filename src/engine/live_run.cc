@@ -61,8 +61,25 @@ Result<std::optional<LiveRun::Found>> LiveRun::FindWithKeyOf(const Event& like) 
   return std::optional(Found{std::move(**found), nullptr});
 }
 
+void LiveRun::DropSettled() {
+  // They settle in order.
+  if (pending_.empty() || !pending_.front()->settled()) return;
+  if (pending_.back()->settled()) spare_ = std::move(pending_.back());
+  std::erase_if(pending_, [](const auto& unit) { return unit == nullptr || unit->settled(); });
+}
+
+std::shared_ptr<CommitUnit> LiveRun::NewUnit() {
+  DropSettled();
+  if (spare_.use_count() != 1) return std::make_shared<CommitUnit>();
+  // To be counted alone does not say that what others did with it has happened before; to take part
+  // in the counting does.
+  std::shared_ptr<CommitUnit>(spare_).reset();
+  if (!spare_->Reuse()) return std::make_shared<CommitUnit>();
+  return std::move(spare_);
+}
+
 void LiveRun::Submitted(std::shared_ptr<CommitUnit> unit) {
-  std::erase_if(pending_, [](const auto& earlier) { return earlier->settled(); });
+  DropSettled();
   stored_.state.updated_at = unit->change.state.updated_at;
   stored_.state.created_at = unit->change.state.created_at;
   pending_.push_back(std::move(unit));
@@ -71,7 +88,7 @@ void LiveRun::Submitted(std::shared_ptr<CommitUnit> unit) {
 std::shared_ptr<CommitUnit> LiveRun::OnItsWay() { return AtRest() ? nullptr : pending_.back(); }
 
 bool LiveRun::AtRest() {
-  std::erase_if(pending_, [](const auto& unit) { return unit->settled(); });
+  DropSettled();
   return pending_.empty();
 }
 

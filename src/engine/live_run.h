@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/uuid.h"
 #include "engine/committer.h"
 #include "machine/state.h"
 #include "store/state_store.h"
@@ -20,11 +21,13 @@ class LiveRun {
   LiveRun(StateStore& store, StoredRun stored)
       : store_(store),
         stored_(std::move(stored)),
+        has_uuid_(IsUuidV4(stored_.run_id.value())),
         complete_(stored_.state.status == RunStatus::kAbsent) {}
 
   StoredRun& stored() { return stored_; }
   RunState& state() { return stored_.state; }
   const RunId& run_id() const { return stored_.run_id; }
+  bool has_uuid() const { return has_uuid_; }  // its id is one
 
   // The entity's state, read from the store when it is not here; absent if there is none.
   Result<EntityState*> Entity(const EntityKey& key);
@@ -38,6 +41,9 @@ class LiveRun {
   };
   Result<std::optional<Found>> FindWithKeyOf(const Event& like);
 
+  // For the next decision. It may be the last one's, once that has settled: the memory of a unit
+  // and its parts is most of what a decision needs.
+  std::shared_ptr<CommitUnit> NewUnit();
   // What was decided has been submitted as `unit`.
   void Submitted(std::shared_ptr<CommitUnit> unit);
 
@@ -54,11 +60,15 @@ class LiveRun {
     std::size_t operator()(const EntityKey& key) const;
   };
 
+  void DropSettled();
+
   StateStore& store_;
   StoredRun stored_;
+  const bool has_uuid_;
   bool complete_;  // all entities of the run are here: the store need not be asked for others
   std::unordered_map<EntityKey, EntityState, EntityHash> entities_;
   std::vector<std::shared_ptr<CommitUnit>> pending_;  // in order; settled ones go in time
+  std::shared_ptr<CommitUnit> spare_;                 // has settled; others may still look at it
 };
 
 }  // namespace everstep

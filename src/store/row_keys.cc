@@ -18,11 +18,7 @@ Timestamp FromAscending(std::uint64_t value) {
   return FromMicros(static_cast<std::int64_t>(value ^ (std::uint64_t{1} << 63)));
 }
 
-void AppendU64(std::string& out, std::uint64_t value) {
-  char bytes[8];
-  for (int i = 7; i >= 0; --i, value >>= 8) bytes[i] = static_cast<char>(value & 0xff);
-  out.append(bytes, sizeof(bytes));
-}
+void AppendU64(std::string& out, std::uint64_t value) { ByteWriter(out).U64(value); }
 
 // Length first, so that no part can be read as another's beginning.
 void AppendPart(std::string& out, std::string_view part) {

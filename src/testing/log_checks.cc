@@ -177,7 +177,7 @@ Findings CheckIdentities(const StoredLog& log, AnswerBook& book, const Reference
     const ReferenceLog::Run* model = reference.Find(run_id);
     if (model == nullptr) continue;
     for (const Event& event : run.events) {
-      const Placed placed{run_id, event.event_id, event.seq, event.persisted_at, false, false};
+      const Placed placed{event.event_id, event.seq, event.persisted_at, false, false};
       if (book.Identify(run_id, model->incarnation, placed)) continue;
       findings.push_back(At(run_id, event.seq) + " has changed its id or its time");
     }
