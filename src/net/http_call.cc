@@ -86,7 +86,7 @@ HttpCall::~HttpCall() {
   Reply(ProblemResponse({500, "INTERNAL_ERROR", "the request was not answered"}));
 }
 
-void HttpCall::AnswerBy(std::function<void()> work) const {
+void HttpCall::AnswerBy(std::unique_ptr<AnswerWork> work) const {
   EVERSTEP_ASSERT(connection_ != nullptr);
   connection_->AnswerBy(number_, std::move(work));
 }

@@ -71,6 +71,13 @@ class RequestBody {
   virtual void OnChange(std::function<void()> changed) = 0;
 };
 
+// What makes an answer, where HttpCall::AnswerBy has it made.
+class AnswerWork {
+ public:
+  virtual ~AnswerWork() = default;
+  virtual void Answer() = 0;
+};
+
 // One request and the way to answer it. Moves with the work, to any thread. One that is dropped
 // unanswered is answered with 500.
 class HttpCall {
@@ -89,9 +96,10 @@ class HttpCall {
   const std::shared_ptr<RequestBody>& body() const { return body_; }
 
   // Runs `work`, which replies, where the answer goes out: here, while there is little under way,
-  // else on the io thread of the connection, with its memory at hand. It must not block. When the
-  // server has gone it is dropped.
-  void AnswerBy(std::function<void()> work) const;
+  // else on the io thread of the connection, with its memory at hand; there it also ends, and may
+  // end this call before AnswerBy returns. It must not block. When the server has gone it is
+  // dropped.
+  void AnswerBy(std::unique_ptr<AnswerWork> work) const;
   // Exactly one of the two, once.
   void Reply(ServerResponse response);
   std::shared_ptr<ReplyStream> Stream(ServerResponse head);

@@ -30,6 +30,15 @@ class HoldingHandler final : public HttpHandler {
   std::function<void()> before_end;
 };
 
+std::unique_ptr<AnswerWork> Work(std::function<void()> work) {
+  struct Made final : AnswerWork {
+    explicit Made(std::function<void()> function) : work(std::move(function)) {}
+    void Answer() override { work(); }
+    const std::function<void()> work;
+  };
+  return std::make_unique<Made>(std::move(work));
+}
+
 TEST_F(HttpServerDirectThreaded, AnAnswerDoesNotWaitForTheLoop) {
   HoldingHandler handler;
   handler.before_end = [this] { server_.reset(); };
@@ -80,10 +89,10 @@ TEST_F(HttpServerDirectThreaded, WhatAnswersRunsHereWhileThereIsLittleAndElseOnT
   const auto answer = [](HttpCall taken) {
     const auto call = std::make_shared<HttpCall>(std::move(taken));
     const auto thread = std::make_shared<std::promise<std::thread::id>>();
-    call->AnswerBy([call, thread] {
+    call->AnswerBy(Work([call, thread] {
       thread->set_value(std::this_thread::get_id());
       Echo(std::move(*call));
-    });
+    }));
     return thread->get_future().get();
   };
   clients[0].Send(GetText("/alone"));
@@ -111,7 +120,7 @@ TEST_F(HttpServerDirectThreaded, WhatAnswersIsDroppedWithTheServer) {
   const auto call = std::make_shared<HttpCall>(std::move(handler.WaitForCalls(1)[0]));
   server_.reset();
   auto kept = std::make_shared<int>();
-  call->AnswerBy([call, kept] { Echo(std::move(*call)); });
+  call->AnswerBy(Work([call, kept] { Echo(std::move(*call)); }));
   EXPECT_EQ(kept.use_count(), 1);
 }
 

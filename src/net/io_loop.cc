@@ -83,8 +83,8 @@ void IoLoop::Round() {
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, WaitMilliseconds());
   now_ = SteadyNow();
   // What was answered elsewhere makes room for the request that follows it.
-  inbox_->Take(posts_);
-  TakePosts();
+  inbox_->Take(mail_);
+  TakeMail();
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     // Null stands for the inbox, which is looked into in every round.
@@ -113,14 +113,11 @@ int IoLoop::WaitMilliseconds() {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, most < 0 ? 60'000 : most));
 }
 
-void IoLoop::TakePosts() {
-  for (LoopPost& post : posts_) {
+void IoLoop::TakeMail() {
+  for (LoopPost& post : mail_.posts) {
     switch (post.kind) {
       case LoopPost::Kind::kAnswer:
         post.connection->Deliver(post.number, std::move(post.answer));
-        break;
-      case LoopPost::Kind::kWork:
-        post.work();
         break;
       case LoopPost::Kind::kSent:
         post.connection->HearOfSent(post.number, post.sent, std::move(post.answer.response.body));
@@ -136,7 +133,9 @@ void IoLoop::TakePosts() {
         break;
     }
   }
-  posts_.clear();
+  mail_.posts.clear();
+  for (const auto& work : mail_.works) work->Answer();
+  mail_.works.clear();
 }
 
 void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
@@ -156,7 +155,6 @@ void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
                .connection = nullptr,
                .number = 0,
                .answer = {},
-               .work = {},
                .sent = 0,
                .socket = std::move(socket),
                .peer_address = std::move(peer_address)});

@@ -64,7 +64,7 @@ class IoLoop {
   void Run();
   void Round();
   int WaitMilliseconds();
-  void TakePosts();
+  void TakeMail();
   void Deal(UniqueFd socket, std::string peer_address);
   void Adopt(UniqueFd socket, const std::string& peer_address, bool refused);
   void ResumeConnections();
@@ -91,7 +91,7 @@ class IoLoop {
   SendBatch batch_;
   std::vector<std::shared_ptr<Connection>> paused_;
   std::vector<std::shared_ptr<Connection>> resumed_;
-  std::vector<LoopPost> posts_;
+  LoopMail mail_;
   std::vector<char> read_buffer_;
   std::chrono::steady_clock::time_point now_;
   std::size_t next_loop_ = 0;  // for the next connection

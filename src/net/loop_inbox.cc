@@ -20,8 +20,20 @@ bool LoopInbox::Post(LoopPost post, Urgency urgency) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
-    posts_.push_back(std::move(post));
+    mail_.posts.push_back(std::move(post));
     if (urgency == Urgency::kNow) wake = std::exchange(waiting_, false);
+  }
+  if (wake) WriteWake();
+  return true;
+}
+
+bool LoopInbox::Post(std::unique_ptr<AnswerWork> work) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    mail_.works.push_back(std::move(work));
+    wake = std::exchange(waiting_, false);
   }
   if (wake) WriteWake();
   return true;
@@ -42,26 +54,25 @@ void LoopInbox::BindToThread() { inbox_of_thread = this; }
 
 bool LoopInbox::BeginWait() {
   const std::lock_guard lock(mutex_);
-  if (!posts_.empty() || woken_) return false;
+  if (!mail_.empty() || woken_) return false;
   waiting_ = true;
   return true;
 }
 
-void LoopInbox::Take(std::vector<LoopPost>& posts) {
-  posts.clear();
+void LoopInbox::Take(LoopMail& mail) {
   const std::lock_guard lock(mutex_);
   waiting_ = woken_ = false;
-  posts_.swap(posts);
+  std::swap(mail_, mail);
 }
 
 void LoopInbox::Close() {
-  std::vector<LoopPost> dropped;  // destroyed outside the lock
+  LoopMail dropped;  // destroyed outside the lock
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    posts_.swap(dropped);
+    std::swap(mail_, dropped);
   }
-  for (const LoopPost& post : dropped) {
+  for (const LoopPost& post : dropped.posts) {
     if (post.answer.stream != nullptr) post.answer.stream->Close();
   }
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,18 +19,26 @@ struct ServerAnswer {
   bool head_only = false;
 };
 
-// What another thread has for a loop: an answer, what makes one, word of one that it has sent, a
-// stream with news, room for the body that a connection reads, or a new socket.
+// What another thread has for a loop: an answer, word of one that it has sent, a stream with news,
+// room for the body that a connection reads, or a new socket.
 struct LoopPost {
-  enum class Kind : std::uint8_t { kAnswer, kWork, kSent, kStreamNews, kBodyRoom, kSocket };
+  enum class Kind : std::uint8_t { kAnswer, kSent, kStreamNews, kBodyRoom, kSocket };
   Kind kind = Kind::kAnswer;
   std::shared_ptr<HttpCall::Connection> connection;
   std::uint64_t number = 0;
   ServerAnswer answer;
-  std::function<void()> work;
   std::size_t sent = 0;  // bytes of the answer; its body is the rest
   UniqueFd socket;
   std::string peer_address;
+};
+
+// What has come for a loop. What makes an answer is apart: under load there is one for each
+// request, and most of a LoopPost would be empty.
+struct LoopMail {
+  std::vector<LoopPost> posts;
+  std::vector<std::unique_ptr<AnswerWork>> works;
+
+  bool empty() const { return posts.empty() && works.empty(); }
 };
 
 // How other threads reach a loop. Outlives it: calls may be answered when the server has gone,
@@ -46,6 +53,7 @@ class LoopInbox {
   // False: the loop has ended, nothing is done. Wakes the loop if it waits: once for all that is
   // posted until it has woken up. What can wait does so until the loop is awake.
   bool Post(LoopPost post, Urgency urgency = Urgency::kNow);
+  bool Post(std::unique_ptr<AnswerWork> work);
   void Wake();
   // True: called on the loop's own thread, where connections may be used directly.
   bool OnLoopThread() const;
@@ -55,8 +63,8 @@ class LoopInbox {
   void BindToThread();
   // Before waiting. False: something has come, do not wait.
   bool BeginWait();
-  // Ends the waiting; `posts` becomes what has come.
-  void Take(std::vector<LoopPost>& posts);
+  // Ends the waiting; `mail`, which is empty, becomes what has come.
+  void Take(LoopMail& mail);
   void Close();
 
  private:
@@ -64,7 +72,7 @@ class LoopInbox {
 
   const UniqueFd wake_;
   std::mutex mutex_;
-  std::vector<LoopPost> posts_;
+  LoopMail mail_;
   bool waiting_ = false;
   bool woken_ = false;
   bool closed_ = false;

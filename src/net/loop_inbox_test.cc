@@ -20,20 +20,23 @@ std::uint64_t WakeUps(const LoopInbox& inbox) {
   return ::read(inbox.wake_fd(), &count, sizeof(count)) == sizeof(count) ? count : 0;
 }
 
+LoopMail Take(LoopInbox& inbox) {
+  LoopMail mail;
+  inbox.Take(mail);
+  return mail;
+}
+
 TEST(LoopInbox, WakesALoopThatWaitsOnceForManyPosts) {
   LoopInbox inbox;
-  std::vector<LoopPost> posts;
   ASSERT_TRUE(inbox.BeginWait());
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(inbox.Post(Socket()));
   EXPECT_EQ(WakeUps(inbox), 1u);
-  inbox.Take(posts);
-  EXPECT_EQ(posts.size(), 5u);
+  EXPECT_EQ(Take(inbox).posts.size(), 5u);
   // Awake, it needs no wake-up, but must not begin to wait.
   EXPECT_TRUE(inbox.Post(Socket()));
   EXPECT_EQ(WakeUps(inbox), 0u);
   EXPECT_FALSE(inbox.BeginWait());
-  inbox.Take(posts);
-  EXPECT_EQ(posts.size(), 1u);
+  EXPECT_EQ(Take(inbox).posts.size(), 1u);
   EXPECT_TRUE(inbox.BeginWait());
   inbox.Wake();
   EXPECT_EQ(WakeUps(inbox), 1u);
@@ -42,16 +45,29 @@ TEST(LoopInbox, WakesALoopThatWaitsOnceForManyPosts) {
 
 TEST(LoopInbox, WhatCanWaitWakesNobodyAndIsFoundAwake) {
   LoopInbox inbox;
-  std::vector<LoopPost> posts;
   ASSERT_TRUE(inbox.BeginWait());
   EXPECT_TRUE(inbox.Post(Socket(), LoopInbox::Urgency::kCanWait));
   EXPECT_EQ(WakeUps(inbox), 0u);
   EXPECT_TRUE(inbox.Post(Socket()));
   EXPECT_EQ(WakeUps(inbox), 1u) << "it still waits";
-  inbox.Take(posts);
-  EXPECT_EQ(posts.size(), 2u);
+  EXPECT_EQ(Take(inbox).posts.size(), 2u);
   EXPECT_TRUE(inbox.Post(Socket(), LoopInbox::Urgency::kCanWait));
   EXPECT_FALSE(inbox.BeginWait());
+}
+
+TEST(LoopInbox, WhatMakesAnAnswerWakesTheLoopAndKeepsItAwake) {
+  struct Work final : AnswerWork {
+    void Answer() override {}
+  };
+  LoopInbox inbox;
+  ASSERT_TRUE(inbox.BeginWait());
+  EXPECT_TRUE(inbox.Post(std::make_unique<Work>()));
+  EXPECT_EQ(WakeUps(inbox), 1u);
+  EXPECT_FALSE(inbox.BeginWait());
+  EXPECT_EQ(Take(inbox).works.size(), 1u);
+  EXPECT_TRUE(inbox.BeginWait());
+  inbox.Close();
+  EXPECT_FALSE(inbox.Post(std::make_unique<Work>()));
 }
 
 TEST(LoopInbox, TakesNothingWhenTheLoopHasEnded) {

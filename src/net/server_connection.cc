@@ -62,19 +62,17 @@ void Connection::Answer(std::uint64_t number, ServerAnswer answer) {
                                     .connection = shared_from_this(),
                                     .number = number,
                                     .answer = std::move(answer),
-                                    .work = {},
                                     .sent = 0,
                                     .socket = {},
                                     .peer_address = {}});
   if (!posted && stream != nullptr) stream->Close();
 }
 
-void Connection::AnswerBy(std::uint64_t number, std::function<void()> work) {
-  if (inbox_->OnLoopThread() || IsDirect(number)) return work();
-  LoopPost post;
-  post.kind = LoopPost::Kind::kWork;
-  post.work = std::move(work);
-  inbox_->Post(std::move(post));
+void Connection::AnswerBy(std::uint64_t number, std::unique_ptr<AnswerWork> work) {
+  if (inbox_->OnLoopThread() || IsDirect(number)) return work->Answer();
+  // The work may be done, and the connection gone, before it has been posted to the end.
+  const std::shared_ptr<LoopInbox> inbox = inbox_;
+  inbox->Post(std::move(work));
 }
 
 void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
@@ -83,7 +81,6 @@ void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
                 .connection = shared_from_this(),
                 .number = 0,
                 .answer = {{}, stream, false},
-                .work = {},
                 .sent = 0,
                 .socket = {},
                 .peer_address = {}});

@@ -36,7 +36,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
 
   // Any thread.
   void Answer(std::uint64_t number, ServerAnswer answer);
-  void AnswerBy(std::uint64_t number, std::function<void()> work);
+  void AnswerBy(std::uint64_t number, std::unique_ptr<AnswerWork> work);
   void TellOfStream(const std::shared_ptr<ServerStream>& stream);
   void TellOfRoom();
   std::size_t gzip_bytes_min() const { return state_->options.gzip_bytes_min; }

@@ -77,7 +77,6 @@ void Connection::TellOfRoom() {
                 .connection = shared_from_this(),
                 .number = 0,
                 .answer = {},
-                .work = {},
                 .sent = 0,
                 .socket = {},
                 .peer_address = {}});

@@ -56,7 +56,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
 
   // ---- answers
   // Runs `work`, which answers, on this thread or the connection's; see HttpCall.
-  void AnswerBy(std::function<void()> work) const { http_.AnswerBy(std::move(work)); }
+  void AnswerBy(std::unique_ptr<AnswerWork> work) const { http_.AnswerBy(std::move(work)); }
   void Json(int status, std::string body, HttpHeaders headers = {});
   template <typename T>
   void Answer(const T& value, int status = 200) {

@@ -11,12 +11,12 @@ namespace {
 constexpr std::size_t kEventsPerBatch = 4'096;
 // So many are worth a write of their own while another is under way.
 constexpr std::size_t kEventsWorthASecond = 512;
-// Fewer entries than these are one batch.
-constexpr std::size_t kEntriesWorthHalving = 24;
+// Fewer requests than these are one batch.
+constexpr std::size_t kRequestsWorthHalving = 24;
 // Memory for so many is kept while there are fewer.
-constexpr std::size_t kEntriesKept = 512;
+constexpr std::size_t kRequestsKept = 512;
 
-bool Together(const AppendQueue::Entry& a, const AppendQueue::Entry& b) {
+bool Together(const AppendQueue::Request& a, const AppendQueue::Request& b) {
   return a.dialect == b.dialect && a.defaults == b.defaults;
 }
 
@@ -39,10 +39,10 @@ AppendQueue::~AppendQueue() {
   }
 }
 
-void AppendQueue::Add(Entry entry) {
+void AppendQueue::Add(std::unique_ptr<Request> request) {
   const std::lock_guard lock(mutex_);
-  events_ += entry.events.size();
-  gathered_.push_back(std::move(entry));
+  events_ += request->events.size();
+  gathered_.push_back(std::move(request));
 }
 
 void AppendQueue::Flush() {
@@ -66,12 +66,12 @@ bool AppendQueue::HasWorkFor(const Appender& appender) const {
 
 void AppendQueue::Take(Batch& batch) {
   std::size_t most = gathered_.size();
-  if (most > kEntriesWorthHalving && events_ < kEventsWorthASecond) {
+  if (most > kRequestsWorthHalving && events_ < kEventsWorthASecond) {
     most = std::min(most, (most + taken_last_ + 1) / 2);
   }
   std::size_t count = 0;
   std::size_t events = 0;
-  while (count < most && events < kEventsPerBatch) events += gathered_[count++].events.size();
+  while (count < most && events < kEventsPerBatch) events += gathered_[count++]->events.size();
   if (count == gathered_.size()) {
     batch.swap(gathered_);
   } else {
@@ -96,7 +96,7 @@ void AppendQueue::Loop(Appender& own) {
     lock.unlock();
     Append(batch);
     batch.clear();
-    if (batch.capacity() > kEntriesKept) batch = {};
+    if (batch.capacity() > kRequestsKept) Batch().swap(batch);
     lock.lock();
     own.busy = false;
   }
@@ -106,16 +106,17 @@ void AppendQueue::Append(Batch& batch) {
   for (std::size_t from = 0; from < batch.size();) {
     std::size_t to = from;
     std::vector<std::string_view> events;
-    while (to < batch.size() && Together(batch[from], batch[to])) {
-      events.insert(events.end(), batch[to].events.begin(), batch[to].events.end());
+    while (to < batch.size() && Together(*batch[from], *batch[to])) {
+      events.insert(events.end(), batch[to]->events.begin(), batch[to]->events.end());
       ++to;
     }
-    auto answers = log_.AppendAll(batch[from].dialect, events, batch[from].defaults);
+    auto answers = log_.AppendAll(batch[from]->dialect, events, batch[from]->defaults);
     std::span<Result<Appended>> left(answers);
     for (; from < to; ++from) {
-      const std::size_t count = batch[from].events.size();
-      batch[from].done(left.first(count));
-      left = left.subspan(count);
+      Request& request = *batch[from];
+      const auto own = left.first(request.events.size());
+      left = left.subspan(own.size());
+      request.Done(std::move(batch[from]), own);
     }
   }
 }

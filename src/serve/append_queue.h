@@ -2,7 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -25,24 +25,27 @@ namespace everstep {
 class AppendQueue {
  public:
   // Events of one request, in one dialect, of one tenant.
-  struct Entry {
+  struct Request {
+    virtual ~Request() = default;
+    // Called once, on a thread of the queue: one answer for each event, to be taken away. `self` is
+    // this request: it can end on the thread that has made it, whose memory it is.
+    virtual void Done(std::unique_ptr<Request> self, std::span<Result<Appended>> answers) = 0;
+
     Dialect dialect = Dialect::kNative;
     AppendDefaults defaults;
-    std::vector<std::string_view> events;  // in a text that `done` owns
-    // Called once, on a thread of the queue: one answer for each event, to be taken away.
-    std::function<void(std::span<Result<Appended>>)> done;
+    std::vector<std::string_view> events;  // in a text that the request owns
   };
 
   explicit AppendQueue(Log& log);
   // What was added is appended and answered.
   ~AppendQueue();
 
-  void Add(Entry entry);
+  void Add(std::unique_ptr<Request> request);
   // What was added since goes on its way.
   void Flush();
 
  private:
-  using Batch = std::vector<Entry>;
+  using Batch = std::vector<std::unique_ptr<Request>>;
   // Two that took turns would each find the memory that it needs in the other's caches.
   struct Appender {
     std::condition_variable woken;
@@ -59,7 +62,7 @@ class AppendQueue {
   std::mutex mutex_;
   Batch gathered_;              // guarded by mutex_, as all below
   std::size_t events_ = 0;      // in it
-  std::size_t taken_last_ = 0;  // entries
+  std::size_t taken_last_ = 0;  // requests
   bool flushed_ = false;
   bool stop_ = false;
   Appender first_;

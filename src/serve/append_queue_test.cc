@@ -20,30 +20,34 @@ std::string Started(const std::string& run) {
   return R"({"eventType":"RunStarted","runId":")" + run + R"("})";
 }
 
-// What a request is answered: "run@seq" of each event, or the error.
-std::future<std::string> Send(AppendQueue& queue, const std::string& tenant,
-                              std::vector<std::string> events) {
-  struct Request {
-    std::vector<std::string> texts;
-    std::promise<std::string> answer;
-  };
-  auto request = std::make_shared<Request>();
-  request->texts = std::move(events);
-  AppendQueue::Entry entry;
-  entry.defaults.tenant_id = tenant;
-  entry.defaults.tenant_only = true;
-  for (const std::string& text : request->texts) entry.events.push_back(text);
-  entry.done = [request](std::span<Result<Appended>> answers) {
+struct TestRequest final : AppendQueue::Request {
+  void Done(std::unique_ptr<Request> self, std::span<Result<Appended>> answers) override {
+    EXPECT_EQ(self.get(), this);
     std::string text;
-    for (const Result<Appended>& answer : answers) {
-      text += answer ? answer->run_id + "@" + std::to_string(answer->run_seq)
-                     : std::string(Name(answer.error().code));
+    for (const Result<Appended>& appended : answers) {
+      text += appended ? appended->run_id + "@" + std::to_string(appended->run_seq)
+                       : std::string(Name(appended.error().code));
       text += " ";
     }
-    request->answer.set_value(text);
-  };
+    answer.set_value(text);
+  }
+
+  std::vector<std::string> texts;
+  std::promise<std::string> answer;
+};
+
+// What a request is answered: "run@seq" of each event, or the error.
+std::future<std::string> Send(AppendQueue& queue, const std::string& tenant,
+                              std::vector<std::string> events,
+                              const std::string& plan = AppendDefaults().plan_id) {
+  auto request = std::make_unique<TestRequest>();
+  request->texts = std::move(events);
+  request->defaults.tenant_id = tenant;
+  request->defaults.tenant_only = true;
+  request->defaults.plan_id = plan;
+  for (const std::string& text : request->texts) request->events.push_back(text);
   auto answer = request->answer.get_future();
-  queue.Add(std::move(entry));
+  queue.Add(std::move(request));
   return answer;
 }
 
@@ -77,18 +81,11 @@ TEST_F(AppendQueueThreaded, WhatComesWhileAnotherBatchIsWrittenFollowsByItself) 
 
 TEST_F(AppendQueueThreaded, DefaultsOfOneRequestAreNotThoseOfAnother) {
   AppendQueue queue(*log_);
-  AppendQueue::Entry other;
-  const std::string text = Started("b");
-  other.defaults.tenant_id = "t";
-  other.defaults.plan_id = "q";
-  other.events = {text};
-  std::promise<void> done;
-  other.done = [&done](std::span<Result<Appended>>) { done.set_value(); };
   auto first = Send(queue, "t", {Started("a")});
-  queue.Add(std::move(other));
+  auto second = Send(queue, "t", {Started("b")}, "q");
   queue.Flush();
   first.get();
-  done.get_future().get();
+  second.get();
   RunFilter filter;
   filter.tenant_id = "t";
   filter.plan_id = "q";

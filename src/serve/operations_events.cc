@@ -62,6 +62,26 @@ void AnswerAppended(ApiCall& call, bool single, std::span<Result<Appended>> answ
   call.Answer(all);
 }
 
+// Made by an io thread, which also answers a single event and ends the request.
+class AppendRequest final : public AppendQueue::Request, public AnswerWork {
+ public:
+  explicit AppendRequest(CallPtr call) : call_(std::move(call)) {}
+
+  void Done(std::unique_ptr<Request> self, std::span<Result<Appended>> answers) override {
+    if (!single) return AnswerAppended(*call_, false, answers);
+    answer_ = std::move(answers.front());
+    (void)self.release();
+    call_->AnswerBy(std::unique_ptr<AnswerWork>(this));
+  }
+  void Answer() override { AnswerAppended(*call_, true, std::span(&*answer_, 1)); }
+
+  bool single = true;  // not a list
+
+ private:
+  const CallPtr call_;
+  std::optional<Result<Appended>> answer_;
+};
+
 HookView ViewOf(const std::string& token, const HookHolder& holder, const StoredRun& run) {
   HookView view;
   view.token = token;
@@ -164,31 +184,26 @@ void ListEvents(Api& api, CallPtr call) {
 
 void AppendEvents(Api& api, CallPtr call) {
   QueryReader query(call->request().query);
-  AppendQueue::Entry entry;
-  entry.dialect = DialectOf(query).value_or(Dialect::kNative);
-  entry.defaults.tenant_id = call->tenant();
-  entry.defaults.tenant_only = true;
+  auto append = std::make_unique<AppendRequest>(call);
+  append->dialect = DialectOf(query).value_or(Dialect::kNative);
+  append->defaults.tenant_id = call->tenant();
+  append->defaults.tenant_only = true;
   const auto take = [&query](std::string_view name, std::string& to) {
     if (auto text = query.Text(name)) to = *std::move(text);
   };
-  take("projectId", entry.defaults.project_id);
-  take("environmentId", entry.defaults.environment_id);
-  take("planId", entry.defaults.plan_id);
-  take("planVersion", entry.defaults.plan_version);
-  if (entry.dialect == Dialect::kCloudEvents) {
+  take("projectId", append->defaults.project_id);
+  take("environmentId", append->defaults.environment_id);
+  take("planId", append->defaults.plan_id);
+  take("planVersion", append->defaults.plan_version);
+  if (append->dialect == Dialect::kCloudEvents) {
     query.Refuse("dialect", "CloudEvents can be read, not written");
   }
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   auto batch = SplitBatch(call->request().Header("content-type"), call->body());
   if (!batch) return call->Fail(batch.error());
-  entry.events = std::move(batch->documents);
-  entry.done = [call, single = batch->single](std::span<Result<Appended>> answers) {
-    if (!single) return AnswerAppended(*call, false, answers);
-    call->AnswerBy([call, answer = std::move(answers.front())]() mutable {
-      AnswerAppended(*call, true, std::span(&answer, 1));
-    });
-  };
-  api.appends().Add(std::move(entry));
+  append->events = std::move(batch->documents);
+  append->single = batch->single;
+  api.appends().Add(std::move(append));
 }
 
 void DeliverHook(Api& api, CallPtr call) {
