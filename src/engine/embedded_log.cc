@@ -21,6 +21,41 @@ constexpr std::size_t kEventsPerPageMax = 10'000;
 constexpr std::size_t kRunsPerPageMax = 1000;
 constexpr std::size_t kRunsPerPurge = 100;
 
+// The orders of one call, in the memory of those of the thread's last call: an order is large, and
+// a batch has more of them than an allocator keeps at hand.
+class UsedOrders {
+ public:
+  UsedOrders() : orders_(std::exchange(Spare(), {})) {}
+  ~UsedOrders() {
+    if (orders_.size() > kOrdersSpared || bytes_max_ > kBytesSpared) return;
+    Spare() = std::move(orders_);
+  }
+  UsedOrders(const UsedOrders&) = delete;
+  UsedOrders& operator=(const UsedOrders&) = delete;
+
+  // To be filled from a document of so many bytes; it stays the next one until it is kept.
+  AppendOrder& Next(std::size_t document_bytes) {
+    bytes_max_ = std::max(bytes_max_, document_bytes);
+    if (kept_ == orders_.size()) orders_.emplace_back();
+    return orders_[kept_];
+  }
+  void Keep() { ++kept_; }
+  std::span<AppendOrder> kept() { return std::span(orders_).first(kept_); }
+
+ private:
+  static constexpr std::size_t kOrdersSpared = 64;
+  static constexpr std::size_t kBytesSpared = 4 << 10;
+
+  static std::vector<AppendOrder>& Spare() {
+    thread_local std::vector<AppendOrder> spare;
+    return spare;
+  }
+
+  std::vector<AppendOrder> orders_;
+  std::size_t kept_ = 0;
+  std::size_t bytes_max_ = 0;  // of the largest document
+};
+
 Error ReadOnly() { return {ErrorCode::kStoreReadOnly, "the log is open for reading only", {}}; }
 
 Error BadArgument(std::string message) {
@@ -74,12 +109,8 @@ Error WithoutOthers(const RunId& run_id, Error error) {
 
 Result<Appended> ToAppended(RunId run_id, Result<Placed> placed) {
   if (!placed) return std::move(placed).error();
-  return Appended{std::move(run_id).value(),
-                  std::move(placed->event_id),
-                  placed->seq.value(),
-                  placed->persisted_at,
-                  placed->duplicate,
-                  placed->payload_mismatch};
+  return Appended{std::move(run_id).value(), std::move(placed->event_id), placed->seq.value(),
+                  placed->persisted_at,      placed->duplicate,           placed->payload_mismatch};
 }
 
 Result<EventQuery> QueryOf(const EventRequest& request) {
@@ -146,23 +177,20 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
   const RunScope scope = ScopeOf(defaults);
   for (; !events.empty(); events = events.subspan(std::min(events.size(), kOrdersPerSubmit))) {
     const auto part = events.first(std::min(events.size(), kOrdersPerSubmit));
-    std::vector<AppendOrder> orders;
-    orders.reserve(part.size());
+    UsedOrders orders;
     std::vector<std::optional<Error>> unusable;
     unusable.reserve(part.size());
     for (const std::string_view event : part) {
-      auto order = ParseEvent(dialect, event);
-      if (order) {
-        for (EventWrite& write : order->events) write.foreign = true;
+      AppendOrder& order = orders.Next(event.size());
+      Status usable_event = ParseEvent(dialect, event, order);
+      for (EventWrite& write : order.events) write.foreign = true;
+      if (usable_event && defaults.tenant_only) {
+        usable_event = KeepToTenant(defaults.tenant_id, order);
       }
-      if (order && defaults.tenant_only) {
-        const Status ours = KeepToTenant(defaults.tenant_id, *order);
-        if (!ours) order = ours.error();
-      }
-      unusable.emplace_back(order ? std::nullopt : std::optional(order.error()));
-      if (order) orders.push_back(std::move(*order));
+      unusable.emplace_back(usable_event ? std::nullopt : std::optional(usable_event.error()));
+      if (usable_event) orders.Keep();
     }
-    auto placed = authority_.Await(authority_.Submit(orders, scope));
+    auto placed = authority_.Await(authority_.Submit(orders.kept(), scope));
     std::size_t next = 0;
     for (std::optional<Error>& error : unusable) {
       if (error) {
@@ -170,10 +198,11 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
         continue;
       }
       Result<Placed>& answer = placed[next];
+      RunId& run_id = orders.kept()[next].run_id;
       if (!answer && defaults.tenant_only) {
-        answer = WithoutOthers(orders[next].run_id, std::move(answer).error());
+        answer = WithoutOthers(run_id, std::move(answer).error());
       }
-      answers.push_back(ToAppended(std::move(orders[next].run_id), std::move(answer)));
+      answers.push_back(ToAppended(std::move(run_id), std::move(answer)));
       ++next;
     }
   }

@@ -62,8 +62,20 @@ std::span<const Dialect> WritableDialects() {
 }
 
 Result<AppendOrder> ParseEvent(Dialect dialect, std::string_view json) {
-  if (const Vocabulary* vocabulary = VocabularyOf(dialect)) return vocabulary->Parse(json);
-  if (dialect == Dialect::kElephant) return ParseElephant(json);
+  AppendOrder order;
+  const Status parsed = ParseEvent(dialect, json, order);
+  if (!parsed) return parsed.error();
+  return order;
+}
+
+Status ParseEvent(Dialect dialect, std::string_view json, AppendOrder& order) {
+  if (const Vocabulary* vocabulary = VocabularyOf(dialect)) return vocabulary->Parse(json, order);
+  if (dialect == Dialect::kElephant) {
+    auto parsed = ParseElephant(json);
+    if (!parsed) return std::move(parsed).error();
+    order = *std::move(parsed);
+    return Ok();
+  }
   return Error{ErrorCode::kInvalidArgument,
                "CloudEvents can only be read; write native, contract, devkit, noetl or elephant",
                {}};

@@ -29,6 +29,9 @@ inline constexpr std::size_t kEventBytesMax = 1 << 20;
 //   kEventTypeUnknown        no such event in this dialect, or one that only Everstep records
 //   kSchemaValidationFailed  every fault at once, each with a JSON pointer into the document
 Result<AppendOrder> ParseEvent(Dialect dialect, std::string_view json);
+// The same into an order that has been used before, for its memory: whatever it was is gone, also
+// on failure.
+Status ParseEvent(Dialect dialect, std::string_view json, AppendOrder& order);
 
 // The run a view is drawn of.
 struct RunIdentity {

@@ -64,6 +64,19 @@ std::string Replace(std::string text, std::string_view from, std::string_view to
   return text.replace(at, from.size(), to);
 }
 
+TEST(NativeDialect, AnOrderThatWasUsedBeforeIsAsNew) {
+  const std::string bare = R"({"eventType": "StepStarted", "runId": "r", "stepId": "s"})";
+  const EventWrite expected = Written(Dialect::kNative, bare);
+  AppendOrder order;
+  for (const std::string& before : {kStepCompleted, kFlatRunStarted}) {
+    ASSERT_TRUE(ParseEvent(Dialect::kContract, before, order));
+    ASSERT_NE(order.events.at(0), expected);
+    ASSERT_TRUE(ParseEvent(Dialect::kNative, bare, order));
+    EXPECT_EQ(order.run_id.value(), "r");
+    EXPECT_EQ(order.events, std::vector{expected});
+  }
+}
+
 TEST(ContractDialect, ReadsEveryMemberOfTheEnvelope) {
   const EventWrite write = Written(Dialect::kContract, kStepCompleted);
   EXPECT_EQ(write.type, EventType::kStepCompleted);

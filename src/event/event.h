@@ -102,6 +102,8 @@ struct EventWrite {
   bool revisit = false;  // a step that has ended may run again, as a further attempt
   bool starts_run =
       false;  // on a run that does not exist: RunStarted is recorded before this event
+
+  bool operator==(const EventWrite&) const = default;
 };
 
 }  // namespace everstep

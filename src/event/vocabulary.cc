@@ -158,7 +158,7 @@ void Vocabulary::Lift(std::string_view json, EventWrite& write) const {
   if (write.engine_attempt == 0) write.engine_attempt = 1;
 }
 
-Result<AppendOrder> Vocabulary::Parse(std::string_view json) const {
+Status Vocabulary::Parse(std::string_view json, AppendOrder& order) const {
   auto document = ReadDocument(json);
   if (!document) return std::move(document).error();
   std::string_view name;
@@ -178,8 +178,10 @@ Result<AppendOrder> Vocabulary::Parse(std::string_view json) const {
   (flat ? *entry.flat : entry.form).check->Run(*document, findings);
   if (auto error = ErrorOf(entry.name, findings)) return *std::move(error);
 
-  AppendOrder order;
-  EventWrite& write = order.events.emplace_back();
+  order.events.resize(1);
+  order.rule = nullptr;
+  EventWrite& write = order.events.front();
+  write = EventWrite();  // its strings keep their memory
   const EventRow& row = Select(entry, findings);
   write.type = row.type;
   write.facts.will_retry = row.failures == Failures::kRetried;
@@ -188,7 +190,7 @@ Result<AppendOrder> Vocabulary::Parse(std::string_view json) const {
   finish_(row, findings, write, findings.faults);
   if (auto error = ErrorOf(entry.name, findings)) return *std::move(error);
   order.run_id = write.run_id;
-  return order;
+  return Ok();
 }
 
 void Vocabulary::Render(const RunIdentity& run, const Event& event,

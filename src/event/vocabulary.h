@@ -24,7 +24,7 @@ class Vocabulary {
   // What `table` refers to must outlive the vocabulary.
   Vocabulary(const DialectTable& table, Finish finish);
 
-  Result<AppendOrder> Parse(std::string_view json) const;
+  Status Parse(std::string_view json, AppendOrder& order) const;
   void Render(const RunIdentity& run, const Event& event, std::vector<std::string>& out) const;
   std::optional<NamedPayload> RenderPayload(const RunIdentity& run, const Event& event) const;
 
