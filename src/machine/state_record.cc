@@ -1,6 +1,7 @@
 #include <array>
 #include <limits>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "machine/state.h"
@@ -84,9 +85,54 @@ class PresenceReader {
   bool canonical_ = true;
 };
 
+// As ByteWriter, into room that is made once: these rows are written with every event. What is
+// written takes no more than it was said to.
+class RowWriter {
+ public:
+  RowWriter(std::string& out, std::size_t numbers_max, std::size_t text_bytes)
+      : out_(out), begin_(out.size()) {
+    out.resize(begin_ + kVarintBytesMax * numbers_max + text_bytes + kCrcBytes);
+    at_ = out.data() + begin_;
+  }
+
+  void U8(std::uint8_t value) { *at_++ = static_cast<char>(value); }
+  void Varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) U8(static_cast<std::uint8_t>(value | 0x80));
+    U8(static_cast<std::uint8_t>(value));
+  }
+  void SignedVarint(std::int64_t value) {
+    Varint((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
+  void String(std::string_view value) {
+    Varint(value.size());
+    at_ = std::copy(value.begin(), value.end(), at_);
+  }
+  // The checksum of the row; `out` ends behind it.
+  void Close() {
+    const auto end = static_cast<std::size_t>(at_ - out_.data());
+    EVERSTEP_ASSERT(end + kCrcBytes <= out_.size());
+    out_.resize(end);
+    ByteWriter(out_).U32(Crc32c(std::string_view(out_).substr(begin_)));
+  }
+
+ private:
+  static constexpr std::size_t kVarintBytesMax = 10;
+
+  std::string& out_;
+  const std::size_t begin_;
+  char* at_;
+};
+
+template <typename State, typename Fields>
+std::size_t TextBytes(const State& state, const Fields& fields) {
+  std::size_t bytes = 0;
+  for (const auto field : fields) bytes += (state.*field).size();
+  return bytes;
+}
+
 // Times lie close together, so a row keeps one and the distances of the others. The arithmetic is
 // unsigned: it wraps instead of overflowing and is undone exactly.
-void WriteTime(ByteWriter& writer, Timestamp time, Timestamp base) {
+void WriteTime(RowWriter& writer, Timestamp time, Timestamp base) {
   writer.SignedVarint(static_cast<std::int64_t>(static_cast<std::uint64_t>(Micros(time)) -
                                                 static_cast<std::uint64_t>(Micros(base))));
 }
@@ -101,10 +147,6 @@ bool ReadU32(ByteReader& reader, std::uint32_t& value) {
   const std::uint64_t wide = reader.Varint();
   value = static_cast<std::uint32_t>(wide);
   return wide <= std::numeric_limits<std::uint32_t>::max();
-}
-
-void CloseRow(std::string& out, std::size_t begin) {
-  ByteWriter(out).U32(Crc32c(std::string_view(out).substr(begin)));
 }
 
 Error Corrupt(std::string_view row, std::string_view what) {
@@ -131,7 +173,7 @@ std::optional<std::string_view> OpenRow(std::string_view bytes, std::string_view
   return body.substr(1);
 }
 
-void WriteHeads(ByteWriter& writer, const RunState& state) {
+void WriteHeads(RowWriter& writer, const RunState& state) {
   std::uint64_t occurred = 0;
   for (std::size_t type = 1; type < state.last_of_type.size(); ++type) {
     if (IsSet(state.last_of_type[type].value())) occurred |= std::uint64_t{1} << type;
@@ -199,14 +241,17 @@ bool ReadEntityFields(ByteReader& reader, EntityState& state) {
 }  // namespace
 
 void EncodeRunState(const RunState& state, std::string& out) {
-  const std::size_t begin = out.size();
   PresenceWriter presence;
   presence.NoteAll(state, kRunAttempts);
   presence.NoteAll(state, kRunTimes);
   presence.NoteAll(state, kRunTexts);
   presence.NoteAll(state, kRunCounts);
 
-  ByteWriter writer(out);
+  constexpr std::size_t kNumbersMax = 2 + 1 + kScopeTexts.size() + 2 + kRunAttempts.size() +
+                                      kRunTimes.size() + kRunTexts.size() + kRunCounts.size() + 1 +
+                                      kEventTypeCount;
+  RowWriter writer(out, kNumbersMax,
+                   TextBytes(state.scope, kScopeTexts) + TextBytes(state, kRunTexts));
   writer.U8(kRowVersion);
   writer.U8(static_cast<std::uint8_t>(static_cast<unsigned>(state.status) |
                                       (state.key_version == KeyVersion::kV2 ? kRunKeyV2 : 0u) |
@@ -228,7 +273,7 @@ void EncodeRunState(const RunState& state, std::string& out) {
     if (IsSet(state.*field)) writer.Varint(state.*field);
   }
   WriteHeads(writer, state);
-  CloseRow(out, begin);
+  writer.Close();
 }
 
 Result<RunState> DecodeRunState(std::string_view bytes) {
@@ -252,13 +297,13 @@ Result<RunState> DecodeRunState(std::string_view bytes) {
 }
 
 void EncodeEntityState(const EntityState& state, std::string& out) {
-  const std::size_t begin = out.size();
   PresenceWriter presence;
   presence.Note(state.started_at);
   presence.NoteAll(state, kEntityTimes);
   presence.NoteAll(state, kEntityTexts);
 
-  ByteWriter writer(out);
+  constexpr std::size_t kNumbersMax = 3 + 6 + 1 + kEntityTimes.size() + kEntityTexts.size();
+  RowWriter writer(out, kNumbersMax, TextBytes(state, kEntityTexts));
   writer.U8(kRowVersion);
   writer.U8(static_cast<std::uint8_t>(static_cast<unsigned>(state.status) |
                                       (state.retryable ? kEntityRetryable : 0u) |
@@ -277,7 +322,7 @@ void EncodeEntityState(const EntityState& state, std::string& out) {
   for (const auto field : kEntityTexts) {
     if (IsSet(state.*field)) writer.String(state.*field);
   }
-  CloseRow(out, begin);
+  writer.Close();
 }
 
 Result<EntityState> DecodeEntityState(std::string_view bytes) {
