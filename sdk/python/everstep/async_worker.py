@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Set, Type, TypeVar
 
 from .endpoint import Endpoint
-from .task import AsyncTaskContext, failure_of, success
+from .task import AsyncTaskContext, Report, failure_of, success
 from .work_loop import WorkLoop, registration
 
 Handler = Callable[[AsyncTaskContext, Any], Any]
@@ -128,10 +128,12 @@ class AsyncWorker:
             book.take(ctx)
             try:
                 result = self._handlers[ctx.kind](ctx, task.get("inputs") or {})
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 book.finish(ctx, failure_of(ctx, error))
+                if isinstance(error, KeyboardInterrupt):
+                    raise
                 continue
-            if hasattr(result, "__await__"):
+            if hasattr(type(result), "__await__"):
                 self._begin(ctx, result)
             else:
                 book.finish(ctx, success(ctx.token, result))
@@ -151,9 +153,13 @@ class AsyncWorker:
 
     async def _execute(self, ctx: AsyncTaskContext, result: Any) -> None:
         try:
-            report = success(ctx.token, await result)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            report = failure_of(ctx, error)
+            self._finish(ctx, success(ctx.token, await result))
+        except BaseException as error:
+            self._finish(ctx, failure_of(ctx, error))
+            if isinstance(error, KeyboardInterrupt):
+                raise
+
+    def _finish(self, ctx: AsyncTaskContext, report: Report) -> None:
         if self._loop is not None:
             self._loop.book.finish(ctx, report)
             self._loop.wake()

@@ -22,6 +22,14 @@ def encode(content: Json) -> bytes:
     return _encoder.encode(content).encode()
 
 
+def is_json(content: Json) -> bool:
+    try:
+        encode(content)
+        return True
+    except Exception:  # of the encoder, or of a class of the content
+        return False
+
+
 class Call(Generic[T]):
     def __init__(
         self,

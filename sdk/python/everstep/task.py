@@ -8,6 +8,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Mapping, Optional
 
+from .calls import is_json
 from .errors import TaskCancelled, TaskFailed
 
 # Of the text that goes into the log with a failure.
@@ -136,8 +137,17 @@ class AsyncTaskContext(TaskContext):
 Report = Dict[str, Any]
 
 
+def text_of(value: object) -> str:
+    """What a handler gave, for people. Never raises."""
+    try:
+        text = str(value)
+    except BaseException as error:
+        text = f"a {type(value).__name__} that cannot be shown: {type(error).__name__}"
+    return text[:_MESSAGE_CHARACTERS_MAX]
+
+
 def failure(token: str, code: str, message: str, retryable: bool = False) -> Report:
-    error: Dict[str, Any] = {"code": code, "message": message[:_MESSAGE_CHARACTERS_MAX]}
+    error: Dict[str, Any] = {"code": code, "message": message}
     if retryable:
         error["retryable"] = True
     return {"token": token, "error": error}
@@ -148,24 +158,38 @@ def success(token: str, result: Any) -> Report:
 
 
 def failure_of(context: TaskContext, raised: BaseException) -> Report:
-    """The report of a handler that did not return."""
-    token = context.token
-    if isinstance(raised, TaskFailed):
-        report = failure(token, raised.code, raised.message, raised.retryable)
-        error = report["error"]
-        if raised.category:
-            error["category"] = raised.category
-        if raised.details is not None:
-            error["details"] = raised.details
-        if raised.retry_after is not None:
-            error["retryAfterMs"] = max(0, int(raised.retry_after * 1000))
+    """The report of a handler that did not return. Never raises: a task without a report would be
+    held for as long as the worker lives."""
+    try:
+        if isinstance(raised, TaskFailed):
+            return _said(context.token, raised)
+        stopped = isinstance(raised, asyncio.CancelledError) and context.is_cancelled
+        if stopped or isinstance(raised, TaskCancelled):
+            text = text_of(raised) or "the handler was stopped"
+            report = failure(context.token, "CANCELLED", text)
+            report["error"]["category"] = "USER"
+            return report
+        report = failure(context.token, type(raised).__name__, text_of(raised), retryable=True)
+        lines = traceback.format_exception(type(raised), raised, raised.__traceback__)
+        trace = "".join(lines)[-_TRACE_CHARACTERS_MAX:]
+        report["error"]["details"] = {"traceback": trace}
         return report
-    stopped = isinstance(raised, asyncio.CancelledError) and context.is_cancelled
-    if stopped or isinstance(raised, TaskCancelled):
-        report = failure(token, "CANCELLED", str(raised) or "the handler was stopped")
-        report["error"]["category"] = "USER"
-        return report
-    report = failure(token, type(raised).__name__, str(raised), retryable=True)
-    lines = traceback.format_exception(type(raised), raised, raised.__traceback__)
-    report["error"]["details"] = {"traceback": "".join(lines)[-_TRACE_CHARACTERS_MAX:]}
+    except BaseException as error:  # for instance, a TaskFailed that did not call its base
+        text = f"what the handler raised cannot be shown: {text_of(error)}"
+        return failure(context.token, type(raised).__name__, text, retryable=True)
+
+
+def _said(token: str, said: TaskFailed) -> Report:
+    message = "" if said.message is None else text_of(said.message)
+    report = failure(token, text_of(said.code), message, bool(said.retryable))
+    error = report["error"]
+    if said.category:
+        error["category"] = text_of(said.category)
+    if said.details is not None:
+        error["details"] = said.details if is_json(said.details) else text_of(said.details)
+    if said.retry_after is not None:
+        try:
+            error["retryAfterMs"] = max(0, int(float(said.retry_after) * 1000))
+        except (TypeError, ValueError, OverflowError):
+            pass  # the plan says when
     return report

@@ -7,7 +7,7 @@ import logging
 from typing import Any, Dict, List, NamedTuple, Sequence, Set
 
 from .calls import encode
-from .task import Report, TaskContext, failure
+from .task import Report, TaskContext, failure, text_of
 
 log = logging.getLogger("everstep.worker")
 
@@ -76,7 +76,7 @@ class WorkBook:
             content["heartbeats"] = beats
         try:
             body = encode(content)
-        except (TypeError, ValueError, RecursionError):
+        except Exception:  # of the encoder, or of a class of what a handler gave
             content["reports"] = reports = [_sendable(report) for report in reports]
             body = encode(content)
         return Poll(body, reports, beats)
@@ -141,6 +141,6 @@ def _sendable(report: Report) -> Report:
     try:
         encode(report)
         return report
-    except (TypeError, ValueError, RecursionError) as error:
-        text = f"what the handler gave is not JSON: {error}"
+    except Exception as error:
+        text = f"what the handler gave is not JSON: {text_of(error)}"
         return failure(report["token"], "RESULT_NOT_JSON", text)
