@@ -143,7 +143,12 @@ def text_of(value: object) -> str:
         text = str(value)
     except BaseException as error:
         text = f"a {type(value).__name__} that cannot be shown: {type(error).__name__}"
-    return text[:_MESSAGE_CHARACTERS_MAX]
+    return _utf8(text[:_MESSAGE_CHARACTERS_MAX])
+
+
+def _utf8(text: str) -> str:
+    """Without lone surrogates, as names of files can have them: they are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def failure(token: str, code: str, message: str, retryable: bool = False) -> Report:
@@ -171,7 +176,7 @@ def failure_of(context: TaskContext, raised: BaseException) -> Report:
             return report
         report = failure(context.token, type(raised).__name__, text_of(raised), retryable=True)
         lines = traceback.format_exception(type(raised), raised, raised.__traceback__)
-        trace = "".join(lines)[-_TRACE_CHARACTERS_MAX:]
+        trace = _utf8("".join(lines)[-_TRACE_CHARACTERS_MAX:])
         report["error"]["details"] = {"traceback": trace}
         return report
     except BaseException as error:  # for instance, a TaskFailed that did not call its base
