@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Set, Type, 
 
 from .endpoint import Endpoint
 from .task import AsyncTaskContext, Report, failure_of, success
+from .work_book import WorkBook
 from .work_loop import WorkLoop, registration
 
 Handler = Callable[[AsyncTaskContext, Any], Any]
@@ -47,7 +48,7 @@ class AsyncWorker:
         drain_timeout: float = 30.0,
     ) -> None:
         self._endpoint = Endpoint(url, token, tls)
-        self._slots = slots
+        self._book = WorkBook(slots)
         self._queues = tuple(queues)
         self._name = name or default_name()
         self._wait = wait
@@ -76,11 +77,12 @@ class AsyncWorker:
     async def run(self, *, handle_signals: bool = True) -> None:
         """Works until stop(), SIGTERM or SIGINT: then takes no more tasks, finishes those that run
         within `drain_timeout`, and reports them. The second signal ends it at once."""
-        spec = registration(self._name, list(self._handlers), self._queues, self._slots)
-        loop = WorkLoop(self._endpoint, spec, self._launch, self._wait, self._drain_timeout)
+        book = self._book
+        spec = registration(self._name, list(self._handlers), self._queues, book.slots)
+        loop = WorkLoop(self._endpoint, spec, book, self._launch, self._wait, self._drain_timeout)
         if self._silent:
             loop.auto_beats = lambda: [
-                token for token, ctx in loop.book.held.items() if ctx.kind not in self._silent
+                token for token, ctx in book.held.items() if ctx.kind not in self._silent
             ]
         self._loop = loop
         forget_signals = _on_signals(self.stop) if handle_signals else lambda: None
@@ -116,13 +118,12 @@ class AsyncWorker:
             await self._background
 
     def _beat(self, token: str) -> None:
+        self._book.beat(token)
         if self._loop is not None:
-            self._loop.book.beat(token)
             self._loop.wake()
 
     def _launch(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        assert self._loop is not None
-        book = self._loop.book
+        book = self._book
         for task in tasks:
             ctx = AsyncTaskContext(task, self._beat, self._cancel_grace)
             book.take(ctx)
@@ -160,8 +161,8 @@ class AsyncWorker:
                 raise
 
     def _finish(self, ctx: AsyncTaskContext, report: Report) -> None:
+        self._book.finish(ctx, report)
         if self._loop is not None:
-            self._loop.book.finish(ctx, report)
             self._loop.wake()
 
 

@@ -1,5 +1,5 @@
 """What a worker holds and owes, and what its polls say. Neither sockets nor threads are here: one
-event loop owns it."""
+event loop at a time owns it. It outlives a run of the worker, as handlers can."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WorkBook:
         self.reports: List[Report] = []  # to be sent
         self.beats: Set[str] = set()  # to be sent
         self.in_flight = 0  # polls with reports whose answer is not there
-        self.strays = 0  # handlers that run on for leases that are lost
+        self.strays: Set[str] = set()  # tokens of leases that are lost and whose handlers run on
         self._batch_max = BATCH_MAX
         self._repeated: Set[str] = set()  # tokens of reports that may have arrived before
 
@@ -44,16 +44,16 @@ class WorkBook:
         """How many tasks to ask for. The server lends no more than `slots` at once, so this need
         not be exact: it knows of a slot that a report frees as soon as we do. What it does not
         know of are handlers that run on for leases it has ended."""
-        return self.slots if self.strays == 0 else self.slots - self.strays - len(self.held)
+        return self.slots - len(self.strays) - len(self.held) if self.strays else self.slots
 
     def take(self, context: TaskContext) -> None:
         self.held[context.token] = context
 
     def finish(self, context: TaskContext, report: Report) -> None:
-        if self.held.pop(context.token, None) is None:
-            self.strays -= 1  # nobody wants the report
-            return
-        self.reports.append(report)
+        if self.held.pop(context.token, None) is not None:
+            self.reports.append(report)
+        else:
+            self.strays.discard(context.token)  # nobody wants the report
 
     def beat(self, token: str) -> None:
         if token in self.held:
@@ -121,7 +121,7 @@ class WorkBook:
 
     def forget_leases(self) -> None:
         """The server does not know this worker any more: it delivers again what we hold."""
-        self.strays += len(self.held)
+        self.strays.update(self.held)
         for context in self.held.values():
             context.cancel()
         self.held.clear()

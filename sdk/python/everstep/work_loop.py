@@ -47,11 +47,12 @@ class WorkLoop:
         self,
         endpoint: Endpoint,
         registration: Mapping[str, Any],
+        book: WorkBook,
         launch: Callable[[Sequence[Mapping[str, Any]]], None],
         wait: float,
         drain_timeout: float,
     ) -> None:
-        self.book = WorkBook(int(registration["slots"]))
+        self.book = book
         self.auto_beats: Callable[[], List[str]] = lambda: list(self.book.held)
         self._registration = encode(dict(registration))
         self._launch = launch
@@ -91,6 +92,7 @@ class WorkLoop:
             await asyncio.gather(stopping, ticker, *lanes, return_exceptions=True)
             self._listener.close()
             self._reporter.close()
+            self.book.forget_leases()
         if self._fatal is not None:
             raise self._fatal
 
@@ -115,7 +117,7 @@ class WorkLoop:
             wanted = self.book.tasks_max()
             if wanted <= 0:
                 # Every slot is taken by work that is not wanted any more.
-                self._wake.set()
+                await self._register()
                 await asyncio.sleep(0.05)
                 continue
             failures = await self._round(self._listener, wanted, self._wait, failures)
@@ -155,7 +157,7 @@ class WorkLoop:
             reply = json.loads(answer.body)
         except EverstepError as error:
             return await self._failed(error, poll, worker_id, failures)
-        except asyncio.CancelledError:
+        except BaseException:
             self.book.unanswered(poll)
             raise
         self.book.answered(poll, reply.get("refused", ()), reply.get("stop", ()))

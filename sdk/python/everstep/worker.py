@@ -25,11 +25,13 @@ from typing import (
 from .async_worker import _on_signals, default_name
 from .endpoint import Endpoint
 from .task import Report, ThreadTaskContext, failure_of, success
+from .work_book import WorkBook
 from .work_loop import WorkLoop, registration
 
 Handler = Callable[[ThreadTaskContext, Any], Any]
 H = TypeVar("H", bound=Handler)
 _Job = Tuple[ThreadTaskContext, Handler, Any]
+_Jobs = queue.SimpleQueue[Optional[_Job]]
 
 
 class Worker:
@@ -53,14 +55,14 @@ class Worker:
         drain_timeout: float = 30.0,
     ) -> None:
         self._endpoint = Endpoint(url, token, tls)
-        self._slots = slots
+        self._book = WorkBook(slots)
         self._queues = tuple(queues)
         self._name = name or default_name()
         self._wait = wait
         self._drain_timeout = drain_timeout
         self._handlers: Dict[str, Handler] = {}
         self._silent: Set[str] = set()
-        self._jobs: queue.SimpleQueue[Optional[_Job]] = queue.SimpleQueue()
+        self._jobs: _Jobs = queue.SimpleQueue()  # of this run, as are its threads
         self._threads = 0
         self._done: Deque[Tuple[ThreadTaskContext, Report]] = deque()
         self._collecting = False
@@ -135,16 +137,18 @@ class Worker:
             self._ready.set()
 
     async def _main(self) -> None:
-        spec = registration(self._name, list(self._handlers), self._queues, self._slots)
-        loop = WorkLoop(self._endpoint, spec, self._launch, self._wait, self._drain_timeout)
+        book = self._book
+        spec = registration(self._name, list(self._handlers), self._queues, book.slots)
+        loop = WorkLoop(self._endpoint, spec, book, self._launch, self._wait, self._drain_timeout)
         if self._silent:
             loop.auto_beats = lambda: [
-                token for token, ctx in loop.book.held.items() if ctx.kind not in self._silent
+                token for token, ctx in book.held.items() if ctx.kind not in self._silent
             ]
         with self._lock:
             self._events, self._loop = asyncio.get_running_loop(), loop
             if self._stop_asked:
                 loop.stop()
+        self._collect()  # what was done when nobody was there to take it
         announcer = asyncio.ensure_future(self._announce(loop))
         forget_signals = _on_signals(loop.stop)
         try:
@@ -157,42 +161,42 @@ class Worker:
                 self._stop_asked = False
             for _ in range(self._threads):
                 self._jobs.put(None)
-            self._threads = 0
+            self._jobs, self._threads = queue.SimpleQueue(), 0
 
     async def _announce(self, loop: WorkLoop) -> None:
         if await loop.wait_registered():
             self._ready.set()
 
     def _launch(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        assert self._loop is not None
-        book = self._loop.book
+        book = self._book
         for task in tasks:
             ctx = ThreadTaskContext(task, self._beat)
             book.take(ctx)
             self._jobs.put((ctx, self._handlers[ctx.kind], task.get("inputs") or {}))
-        while self._threads < len(book.held) + book.strays:
+        while self._threads < len(book.held) + len(book.strays):
             self._threads += 1
             # Daemons: a handler that does not end does not keep the process.
-            threading.Thread(target=self._work, name="everstep-handler", daemon=True).start()
+            threading.Thread(
+                target=self._work, args=(self._jobs,), name="everstep-handler", daemon=True
+            ).start()
 
     def _collect(self) -> None:
         self._collecting = False
-        loop = self._loop
-        while self._done and loop is not None:
-            loop.book.finish(*self._done.popleft())
-        if loop is not None:
-            loop.wake()
+        while self._done:
+            self._book.finish(*self._done.popleft())
+        if self._loop is not None:
+            self._loop.wake()
 
     def _take_beat(self, token: str) -> None:
+        self._book.beat(token)
         if self._loop is not None:
-            self._loop.book.beat(token)
             self._loop.wake()
 
     # ---- the threads of the handlers
 
-    def _work(self) -> None:
+    def _work(self, jobs: _Jobs) -> None:
         while True:
-            job = self._jobs.get()
+            job = jobs.get()
             if job is None:
                 return
             ctx, handler, inputs = job
@@ -215,4 +219,4 @@ class Worker:
             if events is not None:
                 events.call_soon_threadsafe(function, *arguments)
         except RuntimeError:
-            pass  # the event loop has ended: nobody waits for this any more
+            pass  # the event loop has ended: the next one collects

@@ -95,6 +95,7 @@ class ScriptedWork:
             self.calls.append(f"{request.method} {request.path.rpartition('/')[2]}")
             if request.path == "/v1/workers":
                 self.registered += 1
+                self.draining = False
                 return Reply(201, {"workerId": f"w{self.registered}", "leaseMs": self.lease_ms})
             if request.path.endswith("/drain"):
                 self.draining = True
