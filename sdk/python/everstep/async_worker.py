@@ -10,11 +10,11 @@ import ssl
 import sys
 import threading
 from types import TracebackType
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Set, Type, TypeVar
+from typing import Any, Callable, Dict, Optional, Sequence, Set, Type, TypeVar
 
 from .endpoint import Endpoint
 from .task import AsyncTaskContext, Report, failure_of, success
-from .work_book import WorkBook
+from .work_book import Task, WorkBook
 from .work_loop import WorkLoop, registration
 
 Handler = Callable[[AsyncTaskContext, Any], Any]
@@ -122,11 +122,11 @@ class AsyncWorker:
         if self._loop is not None:
             self._loop.wake()
 
-    def _launch(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+    def _launch(self, tasks: Sequence[Task]) -> None:
         book = self._book
         for task in tasks:
             ctx = AsyncTaskContext(task, self._beat, self._cancel_grace)
-            book.take(ctx)
+            book.begin(ctx)
             try:
                 result = self._handlers[ctx.kind](ctx, task.get("inputs") or {})
             except BaseException as error:

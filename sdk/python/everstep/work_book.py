@@ -3,8 +3,10 @@ event loop at a time owns it. It outlives a run of the worker, as handlers can."
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import Any, Dict, List, NamedTuple, Sequence, Set
+from collections import deque
+from typing import Any, Deque, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple, cast
 
 from .calls import encode
 from .task import Report, TaskContext, failure, text_of
@@ -13,6 +15,9 @@ log = logging.getLogger("everstep.worker")
 
 # Of reports, and of heartbeats, in one poll.
 BATCH_MAX = 1000
+
+
+Task = Mapping[str, Any]  # as the server lent it
 
 
 class Poll(NamedTuple):
@@ -24,11 +29,12 @@ class Poll(NamedTuple):
 class WorkBook:
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self.held: Dict[str, TaskContext] = {}  # lent and not reported yet, by token
+        self.waiting: Deque[Tuple[Task, float]] = deque()  # for a slot, and until when
+        self.held: Dict[str, TaskContext] = {}  # begun and not reported yet, by token
         self.reports: List[Report] = []  # to be sent
         self.beats: Set[str] = set()  # to be sent
         self.in_flight = 0  # polls with reports whose answer is not there
-        self.strays: Set[str] = set()  # tokens of leases that are lost and whose handlers run on
+        self.strays: Set[str] = set()  # of what runs, that for which the server may lend again
         self._batch_max = BATCH_MAX
         self._repeated: Set[str] = set()  # tokens of reports that may have arrived before
 
@@ -40,20 +46,38 @@ class WorkBook:
     def owes(self) -> bool:
         return bool(self.reports or self.beats)
 
+    @property
+    def free_slots(self) -> int:
+        return self.slots - len(self.held) - len(self.strays.difference(self.held))
+
     def tasks_max(self) -> int:
         """How many tasks to ask for. The server lends no more than `slots` at once, so this need
         not be exact: it knows of a slot that a report frees as soon as we do. What it does not
         know of are handlers that run on for leases it has ended."""
-        return self.slots - len(self.strays) - len(self.held) if self.strays else self.slots
+        if not self.strays and not self.waiting:
+            return self.slots
+        return self.free_slots - len(self.waiting)
 
-    def take(self, context: TaskContext) -> None:
+    def receive(self, tasks: Sequence[Task], until: float) -> None:
+        """Tasks from the server. Until then each waits for a slot; its lease is not kept meanwhile,
+        so that one for which there is none goes to somebody else."""
+        if len(tasks) > self.free_slots:
+            self.strays.update(self.held)  # some of these leases have ended: it counts them too
+        self.waiting.extend([(task, until) for task in tasks])
+
+    def due(self, now: float) -> List[Task]:
+        """The tasks that begin now."""
+        while self.waiting and self.waiting[0][1] < now:
+            self.waiting.popleft()
+        return [self.waiting.popleft()[0] for _ in range(min(self.free_slots, len(self.waiting)))]
+
+    def begin(self, context: TaskContext) -> None:
         self.held[context.token] = context
 
     def finish(self, context: TaskContext, report: Report) -> None:
-        if self.held.pop(context.token, None) is not None:
+        self.strays.discard(context.token)
+        if self.held.pop(context.token, None) is not None:  # else nobody wants the report
             self.reports.append(report)
-        else:
-            self.strays.discard(context.token)  # nobody wants the report
 
     def beat(self, token: str) -> None:
         if token in self.held:
@@ -96,7 +120,10 @@ class WorkBook:
         for token in stop:
             context = self.held.get(token)
             if context is not None:
+                self.strays.add(token)
                 context.cancel()
+        if stop and self.waiting:
+            self.waiting = deque(each for each in self.waiting if each[0]["token"] not in stop)
 
     def unanswered(self, poll: Poll) -> None:
         """The reports may have arrived. They are sent again: the token makes that harmless."""
@@ -124,6 +151,7 @@ class WorkBook:
         self.strays.update(self.held)
         for context in self.held.values():
             context.cancel()
+        self.waiting.clear()
         self.held.clear()
         self.reports.clear()
         self.beats.clear()
@@ -139,8 +167,7 @@ class WorkBook:
 
 def _sendable(report: Report) -> Report:
     try:
-        encode(report)
-        return report
+        return cast(Report, json.loads(encode(report)))  # a copy: nobody can change it meanwhile
     except Exception as error:
         text = f"what the handler gave is not JSON: {text_of(error)}"
         return failure(report["token"], "RESULT_NOT_JSON", text)

@@ -22,13 +22,14 @@ import asyncio
 import json
 import logging
 import random
+import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .async_http import Connection
 from .calls import encode
 from .endpoint import Endpoint, is_worth_retrying
 from .errors import EverstepError, problem
-from .work_book import Poll, WorkBook
+from .work_book import Poll, Task, WorkBook
 
 log = logging.getLogger("everstep.worker")
 
@@ -39,8 +40,8 @@ _BACKOFF_MAX = 3.0
 
 
 class WorkLoop:
-    """Registers, polls, reports and drains until it is stopped. `launch` is called with the tasks
-    of an answer; it begins them and calls `book.finish`, and `wake` if that was later. One event
+    """Registers, polls, reports and drains until it is stopped. `launch` is called with tasks that
+    have a slot; it begins them and calls `book.finish`, and `wake` if that was later. One event
     loop owns all of it."""
 
     def __init__(
@@ -48,7 +49,7 @@ class WorkLoop:
         endpoint: Endpoint,
         registration: Mapping[str, Any],
         book: WorkBook,
-        launch: Callable[[Sequence[Mapping[str, Any]]], None],
+        launch: Callable[[Sequence[Task]], None],
         wait: float,
         drain_timeout: float,
     ) -> None:
@@ -66,7 +67,7 @@ class WorkLoop:
         self._lease = 30.0
         self._registering = asyncio.Lock()
         self._registered = asyncio.Event()
-        self._wake = asyncio.Event()  # for the reporter: there is something to send
+        self._wake = asyncio.Event()  # for the reporter
         self._stopping = asyncio.Event()
         self._fatal: Optional[BaseException] = None
 
@@ -98,6 +99,7 @@ class WorkLoop:
 
     def stop(self) -> None:
         self._stopping.set()
+        self.book.waiting.clear()  # what has not begun is for others when we have gone
         self.wake()
 
     async def wait_registered(self) -> bool:
@@ -106,7 +108,7 @@ class WorkLoop:
         return self._fatal is None
 
     def wake(self) -> None:
-        """There is something to send."""
+        """There is something to send, or a slot is free."""
         self._wake.set()
 
     # ---- the two connections
@@ -114,9 +116,10 @@ class WorkLoop:
     async def _listen(self) -> None:
         failures = 0
         while not self._stopping.is_set():
+            self._begin()
             wanted = self.book.tasks_max()
             if wanted <= 0:
-                # Every slot is taken by work that is not wanted any more.
+                # The server does not know that every slot is taken: it has ended leases.
                 await self._register()
                 await asyncio.sleep(0.05)
                 continue
@@ -129,6 +132,7 @@ class WorkLoop:
     async def _report(self) -> None:
         failures = 0
         while True:
+            self._begin()
             if not self.book.owes:
                 if self._stopping.is_set() and self.book.is_empty:
                     return
@@ -165,10 +169,16 @@ class WorkLoop:
             self._lease = reply["leaseMs"] / 1000.0
         tasks = reply.get("tasks")
         if tasks and worker_id == self._worker_id:
-            self._launch(tasks)
+            # A third, since what begins shows only after another third that it lives.
+            self.book.receive(tasks, time.monotonic() + self._lease / 3.0)
+            self._begin()
             # One turn of the event loop: handlers that have nothing to wait for are done then.
             await asyncio.sleep(0)
         return 0
+
+    def _begin(self) -> None:
+        while tasks := self.book.due(time.monotonic()):
+            self._launch(tasks)
 
     async def _failed(self, error: EverstepError, poll: Poll, worker_id: str, failures: int) -> int:
         if error.code == "WORKER_NOT_FOUND":

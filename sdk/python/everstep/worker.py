@@ -13,7 +13,6 @@ from typing import (
     Callable,
     Deque,
     Dict,
-    Mapping,
     Optional,
     Sequence,
     Set,
@@ -25,7 +24,7 @@ from typing import (
 from .async_worker import _on_signals, default_name
 from .endpoint import Endpoint
 from .task import Report, ThreadTaskContext, failure_of, success
-from .work_book import WorkBook
+from .work_book import Task, WorkBook
 from .work_loop import WorkLoop, registration
 
 Handler = Callable[[ThreadTaskContext, Any], Any]
@@ -167,13 +166,13 @@ class Worker:
         if await loop.wait_registered():
             self._ready.set()
 
-    def _launch(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+    def _launch(self, tasks: Sequence[Task]) -> None:
         book = self._book
         for task in tasks:
             ctx = ThreadTaskContext(task, self._beat)
-            book.take(ctx)
+            book.begin(ctx)
             self._jobs.put((ctx, self._handlers[ctx.kind], task.get("inputs") or {}))
-        while self._threads < len(book.held) + len(book.strays):
+        while self._threads < book.slots - book.free_slots:
             self._threads += 1
             # Daemons: a handler that does not end does not keep the process.
             threading.Thread(

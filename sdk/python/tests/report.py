@@ -39,7 +39,7 @@ class Lines(unittest.TestResult):
 
 def main(names: List[str]) -> int:
     loader = unittest.TestLoader()
-    known = [f"tests.test_{name}" for name in ("protocol", "failures", "life", "client", "security", "worker")]
+    known = [f"tests.test_{name}" for name in ("protocol", "failures", "life", "slots", "client", "security", "worker")]
     result = Lines()
     loader.loadTestsFromNames(names or known).run(result)
     return 0 if result.wasSuccessful() else 1

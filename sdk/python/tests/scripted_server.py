@@ -85,6 +85,7 @@ class ScriptedWork:
         self.reports: List[Dict[str, Any]] = []
         self.heartbeats: List[str] = []
         self.stop: List[str] = []
+        self.asked: List[int] = []  # the `max` of each poll
         self.calls: List[str] = []
         self.registered = 0
         self.draining = False
@@ -109,6 +110,7 @@ class ScriptedWork:
             return self._poll(request.body)
 
     def _poll(self, body: Dict[str, Any]) -> Reply:
+        self.asked.append(body["max"])
         self.reports += body.get("reports", [])
         self.heartbeats += body.get("heartbeats", [])
         self.lock.notify_all()
