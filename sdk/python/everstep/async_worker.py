@@ -115,7 +115,9 @@ class AsyncWorker:
     ) -> None:
         self.stop()
         if self._background is not None:
-            await self._background
+            (failure,) = await asyncio.gather(self._background, return_exceptions=True)
+            if failure is not None and error is None:
+                raise failure
 
     def _beat(self, token: str) -> None:
         self._book.beat(token)

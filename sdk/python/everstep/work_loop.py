@@ -266,7 +266,10 @@ class WorkLoop:
         return json.loads(answer.body) if answer.body else None
 
     def _give_up(self, error: Optional[BaseException]) -> None:
-        self._fatal = self._fatal or error
+        if self._fatal is None:
+            # Whoever started it in the background does not see yet what run() raises.
+            log.error("the worker gives up: %s", error)
+            self._fatal = error
         self._registered.set()
         self.stop()
 

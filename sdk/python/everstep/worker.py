@@ -102,16 +102,13 @@ class Worker:
         self._ready.wait()
         if self._failure is not None:
             self._background.join()
-            raise self._failure
+            self._raise_failure()
 
     def stop(self) -> None:
-        """Ends run(), from any thread; after start() returns when all that ran is reported."""
-        with self._lock:
-            self._stop_asked = True
-            if self._loop is not None and self._events is not None:
-                self._events.call_soon_threadsafe(self._loop.stop)
-        if self._background is not None and self._background is not threading.current_thread():
-            self._background.join()
+        """Ends run(), from any thread; after start() returns when all that ran is reported, and
+        raises what has ended the worker before, if there is something."""
+        self._end()
+        self._raise_failure()
 
     def __enter__(self) -> Worker:
         self.start()
@@ -123,7 +120,23 @@ class Worker:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self.stop()
+        self._end()
+        if error is None:
+            self._raise_failure()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._stop_asked = True
+            if self._loop is not None and self._events is not None:
+                self._events.call_soon_threadsafe(self._loop.stop)
+        if self._background is not None and self._background is not threading.current_thread():
+            self._background.join()
+
+    def _raise_failure(self) -> None:
+        """Once."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     # ---- the thread of the conversation
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import unittest
-from typing import Any, List
+from typing import Any, List, Tuple, Type
 
 import everstep
 
-from .scripted_server import ScriptedServer, ScriptedWork, task
+from .scripted_server import ScriptedServer, ScriptedWork, problem, task
 
 
 class LifeTest(unittest.TestCase):
@@ -101,6 +101,59 @@ class LifeTest(unittest.TestCase):
         asyncio.run(main())
         self.assertEqual(work.reports, [{"token": "new", "result": "new"}])
         self.assertEqual(order, ["old begins", "old ends", "new begins", "new ends"])
+
+    def revocable(self) -> Tuple[ScriptedWork, str]:
+        """A server that does not know the token any more from the second poll on."""
+        work = ScriptedWork([task("a")])
+        work.before_poll = lambda request: (
+            problem(401, "UNAUTHENTICATED") if work.calls.count("POST poll") > 1 else None
+        )
+        return work, self.serve(work)
+
+    def test_a_token_that_was_revoked_is_logged_and_raised_by_stop(self) -> None:
+        _, url = self.revocable()
+        worker = everstep.Worker(url)
+        cancelled = threading.Event()
+
+        @worker.task("job")
+        def job(ctx: everstep.ThreadTaskContext, inputs: Any) -> None:
+            if ctx.cancelled.wait(10):
+                cancelled.set()
+
+        with self.assertLogs("everstep", "ERROR") as logged:
+            worker.start()
+            self.assertTrue(cancelled.wait(10))
+        self.assertIn("UNAUTHENTICATED", logged.output[0])
+        with self.assertRaises(everstep.EverstepError) as caught:
+            worker.stop()
+        self.assertEqual(caught.exception.code, "UNAUTHENTICATED")
+        worker.stop()  # it has been said
+
+    def test_leaving_the_block_of_a_worker_that_has_ended_raises_why(self) -> None:
+        for raised in (everstep.EverstepError, ZeroDivisionError):
+            work, url = self.revocable()
+            worker = everstep.Worker(url)
+            worker.task("job")(lambda ctx, inputs: None)
+            with self.assertLogs("everstep", "ERROR"), self.assertRaises(raised):
+                with worker:
+                    self.assertTrue(work.wait_until(lambda: work.calls.count("POST poll") > 1))
+                    if raised is ZeroDivisionError:
+                        raise ZeroDivisionError  # it went wrong first
+
+    def test_leaving_the_block_of_an_async_worker_that_has_ended_raises_why(self) -> None:
+        async def main(raised: Type[BaseException]) -> None:
+            work, url = self.revocable()
+            worker = everstep.AsyncWorker(url)
+            worker.task("job")(lambda ctx, inputs: None)
+            refused = lambda: work.calls.count("POST poll") > 1  # noqa: E731
+            with self.assertLogs("everstep", "ERROR"), self.assertRaises(raised):
+                async with worker:
+                    self.assertTrue(await asyncio.to_thread(work.wait_until, refused))
+                    if raised is ZeroDivisionError:
+                        raise ZeroDivisionError
+
+        asyncio.run(main(everstep.EverstepError))
+        asyncio.run(main(ZeroDivisionError))
 
 
 if __name__ == "__main__":
