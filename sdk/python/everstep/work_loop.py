@@ -23,7 +23,7 @@ import json
 import logging
 import random
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Coroutine, Dict, List, Mapping, Optional, Sequence
 
 from .async_http import Connection
 from .calls import encode
@@ -69,30 +69,27 @@ class WorkLoop:
         self._registered = asyncio.Event()
         self._wake = asyncio.Event()  # for the reporter
         self._stopping = asyncio.Event()
-        self._fatal: Optional[BaseException] = None
+        self._fatal: Optional[Exception] = None
 
     async def run(self) -> None:
         """Until stop() and all that was held is reported, or `drain_timeout` is over. Raises what
         cannot be cured by another try: a token that is not valid, a kind that is refused."""
-        lanes = [asyncio.ensure_future(self._listen()), asyncio.ensure_future(self._report())]
-        ticker = asyncio.ensure_future(self._tick())
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        lanes = [asyncio.ensure_future(self._guard(way())) for way in (self._listen, self._report)]
+        ticker = asyncio.ensure_future(self._guard(self._tick()))
         try:
-            await asyncio.wait([stopping, *lanes], return_when=asyncio.FIRST_COMPLETED)
-            for lane in lanes:
-                if lane.done() and lane.exception() is not None:
-                    self._give_up(lane.exception())  # a mistake of our own
-            if not self._fatal:
+            await self._stopping.wait()
+            if self._fatal is None:
                 await self._drain(lanes[0])
                 await asyncio.wait(lanes, timeout=self._drain_timeout)
-            if self._worker_id is not None and not self._fatal:
+            if self._worker_id is not None and self._fatal is None:
                 await self._farewell()
         finally:
-            for part in (stopping, ticker, *lanes):
+            for part in (ticker, *lanes):
                 part.cancel()
-            await asyncio.gather(stopping, ticker, *lanes, return_exceptions=True)
+            await asyncio.gather(ticker, *lanes, return_exceptions=True)
             self._listener.close()
             self._reporter.close()
+            self._registered.set()  # nobody need wait for it any more
             self.book.forget_leases()
         if self._fatal is not None:
             raise self._fatal
@@ -103,13 +100,20 @@ class WorkLoop:
         self.wake()
 
     async def wait_registered(self) -> bool:
-        """False: it never will be; run() raises why."""
+        """False: run() ends, or has ended."""
         await self._registered.wait()
-        return self._fatal is None
+        return not self._stopping.is_set()
 
     def wake(self) -> None:
         """There is something to send, or a slot is free."""
         self._wake.set()
+
+    async def _guard(self, part: Coroutine[Any, Any, None]) -> None:
+        """A mistake of our own ends the worker, and is not lost."""
+        try:
+            await part
+        except Exception as error:
+            self._give_up(error)
 
     # ---- the two connections
 
@@ -131,7 +135,7 @@ class WorkLoop:
 
     async def _report(self) -> None:
         failures = 0
-        while True:
+        while self._fatal is None:
             self._begin()
             if not self.book.owes:
                 if self._stopping.is_set() and self.book.is_empty:
@@ -265,7 +269,7 @@ class WorkLoop:
             raise problem(*answer)
         return json.loads(answer.body) if answer.body else None
 
-    def _give_up(self, error: Optional[BaseException]) -> None:
+    def _give_up(self, error: Exception) -> None:
         if self._fatal is None:
             # Whoever started it in the background does not see yet what run() raises.
             log.error("the worker gives up: %s", error)

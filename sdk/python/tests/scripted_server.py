@@ -94,6 +94,7 @@ class ScriptedWork:
     def __call__(self, request: Request) -> Optional[Reply]:
         with self.lock:
             self.calls.append(f"{request.method} {request.path.rpartition('/')[2]}")
+            self.lock.notify_all()
             if request.path == "/v1/workers":
                 self.registered += 1
                 self.draining = False

@@ -155,6 +155,27 @@ class LifeTest(unittest.TestCase):
         asyncio.run(main(everstep.EverstepError))
         asyncio.run(main(ZeroDivisionError))
 
+    def test_a_token_that_is_revoked_while_the_worker_drains_ends_it(self) -> None:
+        work = ScriptedWork([task("a"), task("b")])
+        work.before_poll = lambda request: (
+            problem(401, "UNAUTHENTICATED") if request.body.get("reports") else None
+        )
+        worker = everstep.Worker(self.serve(work), slots=2)
+        ends = {"a": threading.Event(), "b": threading.Event()}
+        worker.task("job")(lambda ctx, inputs: ends[ctx.step_id].wait(10))
+        worker.start()
+        self.assertTrue(work.wait_until(lambda: work.calls.count("POST poll") == 2))
+        stopper = threading.Thread(target=self.assertRaises, args=(everstep.EverstepError, worker.stop))
+        with self.assertLogs("everstep", "ERROR"):
+            stopper.start()
+            self.assertTrue(work.wait_until(lambda: work.draining))
+            polls = work.calls.count("POST poll")
+            ends["a"].set()
+            stopper.join(5)
+        self.assertFalse(stopper.is_alive())
+        self.assertLessEqual(work.calls.count("POST poll"), polls + 1)
+        ends["b"].set()
+
 
 if __name__ == "__main__":
     unittest.main()
