@@ -77,6 +77,8 @@ class AsyncWorker:
     async def run(self, *, handle_signals: bool = True) -> None:
         """Works until stop(), SIGTERM or SIGINT: then takes no more tasks, finishes those that run
         within `drain_timeout`, and reports them. The second signal ends it at once."""
+        if self._loop is not None:
+            raise RuntimeError("the worker works already")
         book = self._book
         spec = registration(self._name, list(self._handlers), self._queues, book.slots)
         loop = WorkLoop(self._endpoint, spec, book, self._launch, self._wait, self._drain_timeout)
@@ -101,10 +103,16 @@ class AsyncWorker:
 
     async def __aenter__(self) -> AsyncWorker:
         """Works in the background from the moment that the server knows of it."""
-        self._background = asyncio.ensure_future(self.run(handle_signals=False))
-        await asyncio.sleep(0)
-        if self._loop is None or not await self._loop.wait_registered():
-            await self._background
+        background = asyncio.ensure_future(self.run(handle_signals=False))
+        try:
+            await asyncio.sleep(0)
+            if background.done() or self._loop is None or not await self._loop.wait_registered():
+                await background
+        except BaseException:
+            background.cancel()
+            await asyncio.gather(background, return_exceptions=True)
+            raise
+        self._background = background
         return self
 
     async def __aexit__(

@@ -29,6 +29,7 @@ from .work_loop import WorkLoop, registration
 
 Handler = Callable[[ThreadTaskContext, Any], Any]
 H = TypeVar("H", bound=Handler)
+_BUSY = "the worker works already"
 _Job = Tuple[ThreadTaskContext, Handler, Any]
 _Jobs = queue.SimpleQueue[Optional[_Job]]
 
@@ -62,7 +63,7 @@ class Worker:
         self._handlers: Dict[str, Handler] = {}
         self._silent: Set[str] = set()
         self._jobs: _Jobs = queue.SimpleQueue()  # of this run, as are its threads
-        self._threads = 0
+        self._threads: Set[threading.Thread] = set()
         self._done: Deque[Tuple[ThreadTaskContext, Report]] = deque()
         self._collecting = False
         self._events: Optional[asyncio.AbstractEventLoop] = None
@@ -94,6 +95,9 @@ class Worker:
 
     def start(self) -> None:
         """Works in the background; returns when the server knows of it. Raises as run() does."""
+        if self._background is not None and self._background.is_alive():
+            raise RuntimeError(_BUSY)
+        self._stop_asked = False  # whatever was stopped before
         self._ready.clear()
         self._failure = None
         self._background = threading.Thread(target=self._in_background, name="everstep-worker")
@@ -106,9 +110,11 @@ class Worker:
 
     def stop(self) -> None:
         """Ends run(), from any thread; after start() returns when all that ran is reported, and
-        raises what has ended the worker before, if there is something."""
+        raises what has ended the worker before, if there is something. A handler that calls it does
+        not wait: it is part of what ends."""
         self._end()
-        self._raise_failure()
+        if not self._is_own_thread():
+            self._raise_failure()
 
     def __enter__(self) -> Worker:
         self.start()
@@ -129,8 +135,12 @@ class Worker:
             self._stop_asked = True
             if self._loop is not None and self._events is not None:
                 self._events.call_soon_threadsafe(self._loop.stop)
-        if self._background is not None and self._background is not threading.current_thread():
+        if self._background is not None and not self._is_own_thread():
             self._background.join()
+
+    def _is_own_thread(self) -> bool:
+        thread = threading.current_thread()
+        return thread is self._background or thread in self._threads
 
     def _raise_failure(self) -> None:
         """Once."""
@@ -157,6 +167,8 @@ class Worker:
                 token for token, ctx in book.held.items() if ctx.kind not in self._silent
             ]
         with self._lock:
+            if self._loop is not None:
+                raise RuntimeError(_BUSY)
             self._events, self._loop = asyncio.get_running_loop(), loop
             if self._stop_asked:
                 loop.stop()
@@ -171,9 +183,9 @@ class Worker:
             with self._lock:
                 self._loop = self._events = None
                 self._stop_asked = False
-            for _ in range(self._threads):
+            for _ in self._threads:
                 self._jobs.put(None)
-            self._jobs, self._threads = queue.SimpleQueue(), 0
+            self._jobs, self._threads = queue.SimpleQueue(), set()
 
     async def _announce(self, loop: WorkLoop) -> None:
         if await loop.wait_registered():
@@ -185,12 +197,13 @@ class Worker:
             ctx = ThreadTaskContext(task, self._beat)
             book.begin(ctx)
             self._jobs.put((ctx, self._handlers[ctx.kind], task.get("inputs") or {}))
-        while self._threads < book.slots - book.free_slots:
-            self._threads += 1
+        while len(self._threads) < book.slots - book.free_slots:
             # Daemons: a handler that does not end does not keep the process.
-            threading.Thread(
+            thread = threading.Thread(
                 target=self._work, args=(self._jobs,), name="everstep-handler", daemon=True
-            ).start()
+            )
+            self._threads.add(thread)
+            thread.start()
 
     def _collect(self) -> None:
         self._collecting = False

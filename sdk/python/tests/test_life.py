@@ -176,6 +176,69 @@ class LifeTest(unittest.TestCase):
         self.assertLessEqual(work.calls.count("POST poll"), polls + 1)
         ends["b"].set()
 
+    def test_stopping_twice_does_not_stop_the_next_start(self) -> None:
+        work = ScriptedWork([])
+        worker = everstep.Worker(self.serve(work))
+        worker.task("job")(lambda ctx, inputs: None)
+        with worker:
+            worker.stop()
+        work.waiting.append(task("a"))
+        with worker:
+            self.assertTrue(work.wait_until(lambda: bool(work.reports)))
+
+    def test_a_worker_that_works_is_not_started_again(self) -> None:
+        work = ScriptedWork([])
+        url = self.serve(work)
+        worker = everstep.Worker(url)
+        worker.task("job")(lambda ctx, inputs: None)
+        with worker:
+            self.assertRaises(RuntimeError, worker.start)
+            self.assertRaises(RuntimeError, worker.run)
+            with work.lock:
+                work.waiting.append(task("a"))
+                work.lock.notify_all()
+            self.assertTrue(work.wait_until(lambda: bool(work.reports)))
+
+        async def main() -> None:
+            worker = everstep.AsyncWorker(url)
+            worker.task("job")(lambda ctx, inputs: None)
+            async with worker:
+                with self.assertRaises(RuntimeError):
+                    await worker.run()
+
+        asyncio.run(main())
+        self.assertEqual(work.registered, 2)
+
+    def test_a_handler_can_stop_its_worker(self) -> None:
+        work = ScriptedWork([task("a")])
+        worker = everstep.Worker(self.serve(work), drain_timeout=5)
+
+        @worker.task("job")
+        def last(ctx: everstep.TaskContext, inputs: Any) -> str:
+            worker.stop()
+            return "done"
+
+        worker.start()
+        self.assertTrue(work.wait_until(lambda: "DELETE w1" in work.calls))
+        self.assertEqual(work.reports, [{"token": "a", "result": "done"}])
+        worker.stop()
+
+    def test_an_async_worker_is_stopped_before_there_is_a_server(self) -> None:
+        async def main() -> None:
+            worker = everstep.AsyncWorker("http://127.0.0.1:1", drain_timeout=0.1)
+            worker.task("job")(lambda ctx, inputs: None)
+            entering = asyncio.ensure_future(worker.__aenter__())
+            await asyncio.sleep(0.01)
+            worker.stop()
+            await asyncio.wait_for(entering, 10)
+            await worker.__aexit__(None, None, None)
+            # Who does not want to wait for a server any more leaves nothing behind.
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(worker.__aenter__(), 0.05)
+            self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})
+
+        asyncio.run(main())
+
 
 if __name__ == "__main__":
     unittest.main()
