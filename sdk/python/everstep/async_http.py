@@ -41,6 +41,7 @@ class Connection:
         timeout: float,
     ) -> Answer:
         """One try. An answer of any status; TransportError."""
+        await self._connect(f"{method} {path}", timeout)
         deadline = asyncio.get_running_loop().call_later(timeout, self.close)
         whole = False
         try:
@@ -66,6 +67,7 @@ class Connection:
         self, path: str, headers: Mapping[str, str], silence_max: float
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer of success as they come, then closes; EverstepError."""
+        await self._connect(f"GET {path}", silence_max)
         loop = asyncio.get_running_loop()
         deadline = loop.call_later(silence_max, self.close)
         try:
@@ -83,16 +85,25 @@ class Connection:
             deadline.cancel()
             self.close()
 
+    async def _connect(self, purpose: str, timeout: float) -> None:
+        if self._writer is not None:
+            return
+        endpoint = self._endpoint
+        opening = asyncio.open_connection(
+            endpoint.host, endpoint.port, ssl=endpoint.tls, limit=_BUFFER_BYTES
+        )
+        try:
+            self._reader, self._writer = await asyncio.wait_for(opening, timeout)
+        except asyncio.TimeoutError as error:
+            raise TransportError(f"{purpose}: no connection in {timeout:g} s") from error
+        except _BROKEN as error:
+            raise TransportError(f"{purpose}: {str(error) or type(error).__name__}") from error
+
     async def _begin(
         self, method: str, path: str, headers: Mapping[str, str], body: Optional[bytes]
     ) -> Tuple[int, Dict[str, str]]:
         if self._writer is None:
-            self._reader, self._writer = await asyncio.open_connection(
-                self._endpoint.host,
-                self._endpoint.port,
-                ssl=self._endpoint.tls,
-                limit=_BUFFER_BYTES,
-            )
+            raise ConnectionError("the connection was closed")
         head = f"{method} {path} HTTP/1.1\r\n{self._common}"
         for name, value in headers.items():
             head += f"{name}: {value}\r\n"

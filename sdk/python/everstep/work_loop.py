@@ -27,8 +27,8 @@ from typing import Any, Callable, Coroutine, Dict, List, Mapping, Optional, Sequ
 
 from .async_http import Connection
 from .calls import encode
-from .endpoint import Endpoint, is_worth_retrying
-from .errors import EverstepError, problem
+from .endpoint import Answer, Endpoint, is_worth_retrying
+from .errors import EverstepError, TransportError, problem
 from .work_book import Poll, Task, WorkBook
 
 log = logging.getLogger("everstep.worker")
@@ -160,9 +160,7 @@ class WorkLoop:
             answer = await connection.request(
                 "POST", self._path, _JSON, poll.body, wait + _ANSWER_TIMEOUT
             )
-            if answer.status >= 300:
-                raise problem(*answer)
-            reply = json.loads(answer.body)
+            reply = _content(answer)
         except EverstepError as error:
             return await self._failed(error, poll, worker_id, failures)
         except BaseException:
@@ -257,7 +255,7 @@ class WorkLoop:
 
     async def _ask(
         self, method: str, path: str, body: Optional[bytes], timeout: float = _ANSWER_TIMEOUT
-    ) -> Any:
+    ) -> Dict[str, Any]:
         """What is asked rarely, on a connection of its own."""
         connection = Connection(self._endpoint)
         try:
@@ -265,9 +263,7 @@ class WorkLoop:
             answer = await connection.request(method, path, headers, body, timeout)
         finally:
             connection.close()
-        if answer.status >= 300:
-            raise problem(*answer)
-        return json.loads(answer.body) if answer.body else None
+        return _content(answer)
 
     def _give_up(self, error: Exception) -> None:
         if self._fatal is None:
@@ -295,6 +291,19 @@ class WorkLoop:
                 self.book.beat(token)
             if self.book.beats:
                 self._wake.set()
+
+
+def _content(answer: Answer) -> Dict[str, Any]:
+    """What the server says; EverstepError. A page of somebody between is no answer."""
+    if answer.status >= 300:
+        raise problem(*answer)
+    try:
+        content = json.loads(answer.body or b"{}")
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise TransportError("the answer is not JSON, or not an object")
+    return content
 
 
 def registration(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import unittest
 from typing import Any, List, Optional
 
 import everstep
+from everstep.async_http import Connection
+from everstep.endpoint import Endpoint
 from everstep.follow import FollowState
 from everstep.views import RunView
 
@@ -169,6 +172,39 @@ class WorkerProtocol(unittest.TestCase):
             worker.start()
         self.assertEqual(caught.exception.code, "UNAUTHENTICATED")
         self.assertEqual(server.requests[0].headers["Authorization"], "Bearer wrong")
+
+    def test_a_page_of_a_proxy_is_no_answer(self) -> None:
+        work = ScriptedWork([task("a")])
+        pages = [Reply(200, b"<html>be right back</html>"), Reply(200, [1])]
+
+        def script(request: Request) -> Optional[Reply]:
+            return pages.pop() if pages else work(request)
+
+        server = ScriptedServer(script)
+        self.addCleanup(server.__exit__)
+        worker = everstep.Worker(server.url)
+
+        @worker.task("job")
+        def job(ctx: everstep.TaskContext, inputs: Any) -> None:
+            pages.append(Reply(200, b"<html>again</html>"))
+
+        with worker:
+            self.assertTrue(work.wait_until(lambda: bool(work.reports)))
+
+    def test_a_connection_that_is_not_made_is_no_answer(self) -> None:
+        async def main() -> None:
+            with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+                full.bind(("127.0.0.1", 0))
+                full.listen(0)
+                for each in (first, second):  # that nobody accepts, and the next is not let in
+                    each.setblocking(False)
+                    each.connect_ex(full.getsockname())
+                endpoint = Endpoint("http://127.0.0.1:%d" % full.getsockname()[1])
+                with self.assertRaises(everstep.TransportError):
+                    asking = Connection(endpoint).request("GET", "/", {}, None, 0.1)
+                    await asyncio.wait_for(asking, 5)
+
+        asyncio.run(main())
 
     def test_stopping_reports_what_runs_and_leaves(self) -> None:
         work = ScriptedWork([task("a")])
