@@ -158,9 +158,15 @@ class AsyncWorker:
             running = asyncio.ensure_future(execution)
         if running.done():
             return
+
+        def ended(done: asyncio.Future[None]) -> None:
+            self._running.discard(done)
+            if done.cancelled():  # before it began, so that nothing was reported
+                self._finish(ctx, failure_of(ctx, asyncio.CancelledError()))
+
         ctx.runs_as(running)
         self._running.add(running)
-        running.add_done_callback(self._running.discard)
+        running.add_done_callback(ended)
 
     async def _execute(self, ctx: AsyncTaskContext, result: Any) -> None:
         try:

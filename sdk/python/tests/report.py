@@ -39,7 +39,8 @@ class Lines(unittest.TestResult):
 
 def main(names: List[str]) -> int:
     loader = unittest.TestLoader()
-    known = [f"tests.test_{name}" for name in ("protocol", "failures", "life", "slots", "client", "security", "worker")]
+    parts = ("protocol", "failures", "life", "slots", "client", "security", "worker")
+    known = [f"tests.test_{part}" for part in parts]
     result = Lines()
     loader.loadTestsFromNames(names or known).run(result)
     return 0 if result.wasSuccessful() else 1

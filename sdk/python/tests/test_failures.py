@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unittest
-from typing import Any, Callable, Dict, NamedTuple
+from typing import Any, Callable, Dict, NamedTuple, Set
 
 import everstep
 
@@ -61,7 +61,7 @@ CASES = [
     Case(everstep.TaskCancelled(Unspeakable()), "CANCELLED", "SystemExit"),
     Case(Unfinished(), "Unfinished", "no attribute", True),
     Case(ValueError("file \udcff"), "ValueError", "file \\udcff", True),
-    Case(failed("X", "file \udcff", details=["\udcff"]), "X", "file \\udcff", details="['\\udcff']"),
+    Case(failed("X", "\udcff", details=["\udcff"]), "X", "\\udcff", details="['\\udcff']"),
     Case(everstep.TaskCancelled("\udcff"), "CANCELLED", "\\udcff"),
     Case(Quit("enough"), "Quit", "enough", True),
     Case(SystemExit(3), "SystemExit", "3", True),
@@ -123,6 +123,23 @@ class FailureTest(unittest.TestCase):
     def test_whatever_a_coroutine_does_is_reported(self) -> None:
         self.do_all_in_asyncio(handle_async)
         self.expect_all_failed()
+
+    def test_a_coroutine_that_is_cancelled_before_it_begins_is_reported(self) -> None:
+        tasks_before: Set[Any] = set()
+
+        def cancel_the_new() -> None:
+            for each in asyncio.all_tasks() - tasks_before:
+                each.cancel()
+
+        def handler(ctx: everstep.TaskContext, inputs: Any) -> Any:
+            tasks_before.update(asyncio.all_tasks())
+            asyncio.get_running_loop().call_soon(cancel_the_new)
+            return asyncio.get_running_loop().create_future()
+
+        self.do_all_in_asyncio(handler)
+        self.assertEqual(
+            {report["error"]["code"] for report in self.work.reports}, {"CancelledError"}
+        )
 
     def test_whatever_a_plain_handler_does_in_the_event_loop_is_reported(self) -> None:
         self.do_all_in_asyncio(handle)

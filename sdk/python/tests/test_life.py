@@ -165,7 +165,9 @@ class LifeTest(unittest.TestCase):
         worker.task("job")(lambda ctx, inputs: ends[ctx.step_id].wait(10))
         worker.start()
         self.assertTrue(work.wait_until(lambda: work.calls.count("POST poll") == 2))
-        stopper = threading.Thread(target=self.assertRaises, args=(everstep.EverstepError, worker.stop))
+        stopper = threading.Thread(
+            target=self.assertRaises, args=(everstep.EverstepError, worker.stop)
+        )
         with self.assertLogs("everstep", "ERROR"):
             stopper.start()
             self.assertTrue(work.wait_until(lambda: work.draining))

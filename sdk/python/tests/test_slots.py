@@ -1,5 +1,5 @@
-"""A worker does no more than `slots` tasks at a time, whatever its server lends and its handlers do.
-The script lends without counting, as a server does that has ended leases the worker believes in."""
+"""A worker does no more than `slots` tasks at a time, whatever is lent and its handlers do. The
+script lends without counting, as a server does that has ended leases the worker believes in."""
 
 from __future__ import annotations
 
