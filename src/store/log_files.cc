@@ -14,6 +14,20 @@
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
 
+// Debian builds RocksDB for every processor of its kind, without the instruction that computes its
+// checksums, so that each record of the log went through tables. cmake/StaticRocksdb.cmake has the
+// linker lead RocksDB's calls here; the name of what they called before is the second.
+std::uint32_t RocksdbExtend(std::uint32_t crc, const char* bytes,
+                            std::size_t size) asm("__wrap__ZN7rocksdb6crc32c6ExtendEjPKcm");
+__attribute__((weak)) std::uint32_t RocksdbsOwnExtend(
+    std::uint32_t crc, const char* bytes,
+    std::size_t size) asm("__real__ZN7rocksdb6crc32c6ExtendEjPKcm");
+
+std::uint32_t RocksdbExtend(std::uint32_t crc, const char* bytes, std::size_t size) {
+  if (everstep::HasCrc32cInstruction()) return everstep::ExtendCrc32c(crc, {bytes, size});
+  return RocksdbsOwnExtend(crc, bytes, size);
+}
+
 namespace everstep {
 namespace {
 
