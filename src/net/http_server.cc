@@ -65,7 +65,7 @@ class EpollServer final : public HttpServer {
     }
     metrics.connections_open = state_->connections;
     metrics.requests_in_flight = state_->in_flight;
-    metrics.buffered_bytes = state_->buffered_bytes;
+    metrics.buffered_bytes = state_->memory.bytes();
     return metrics;
   }
 

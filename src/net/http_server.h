@@ -119,6 +119,9 @@ struct BodyTerms {
   // True: Handle is called when the head has come, and HttpCall::body gives the body. False: Handle
   // is called when all has come.
   bool streamed = false;
+  // Only the body shows who sends it, so that anybody may: such bodies have little room together,
+  // and beyond that 503.
+  bool unproven = false;
 };
 
 // What answers requests. Called on io threads, several at once: must not block.
@@ -131,6 +134,9 @@ class HttpHandler {
   virtual void RoundEnded() {}
   // Asked when the head of a request has come that has a body.
   virtual BodyTerms TermsOfBody(const ServerRequest& head) = 0;
+  // Asked when the body of a request still has to come, or to be unpacked. False: Handle is called
+  // at once, as if the body were streamed, and must answer without it.
+  virtual bool WantsBody(const ServerRequest& /*head*/) { return true; }
 };
 
 struct HttpServerOptions {
@@ -148,8 +154,8 @@ struct HttpServerOptions {
   std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader; then it is cut off
   // Of a streamed body, not yet taken by the handler; then its socket is not read.
   std::size_t upload_bytes_max = 256 << 10;
-  std::size_t memory_bytes_max = 256
-                                 << 20;  // bodies and answers under way, of all connections: 503
+  // Bodies and answers under way, of all connections: 503. See MemoryAccount for the parts of it.
+  std::size_t memory_bytes_max = 256 << 20;
   std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408
   std::chrono::milliseconds body_timeout{30'000};  // without a byte of the body: 408
   std::chrono::milliseconds idle_timeout{120'000};  // between requests

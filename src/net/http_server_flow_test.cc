@@ -199,18 +199,76 @@ TEST_F(HttpServerThreaded, OneConnectionTooManyIsToldSo) {
 TEST_F(HttpServerThreaded, BodiesThatWouldFillTheMemoryAreRefused) {
   TestHandler handler;
   handler.body_bytes_max = 8 << 20;
-  Serve(handler, {.memory_bytes_max = 1 << 20});
+  Serve(handler, {.memory_bytes_max = 2 << 20});
   SocketClient keeper = Connect();
   keeper.Send(PostText("/", std::string(900 << 10, 'x')));
   auto calls = handler.WaitForCalls(1);
   ASSERT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes >= 900u << 10; }));
   SocketClient client = Connect();
   client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" +
-              std::string(500'000, 'y'));
+              std::string(900'000, 'y'));
   EXPECT_EQ(client.ReadAnswer().status, 503);
+  // What was refused is not held while the client looks at the answer.
+  EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes <= 900u << 10; }));
   calls[0].Reply(TextResponse("done"));
   EXPECT_EQ(keeper.ReadAnswer().body, "done");
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes == 0; }));
+}
+
+TEST_F(HttpServerThreaded, BodiesOfOthersRefuseNobodyWhoSendsNone) {
+  TestHandler handler(Echo);
+  handler.body_bytes_max = 8 << 20;
+  Serve(handler, {.memory_bytes_max = 4 << 20});
+  const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n";
+  std::vector<SocketClient> holders;
+  for (int i = 0; i < 4; ++i) {
+    holders.push_back(Connect());
+    holders.back().Send(head + std::string(1'000'000, 'x'));
+  }
+  // Three fill their share, and the fourth is refused.
+  ASSERT_TRUE(Eventually([&] { return server_->Metrics().connections_open == 4; }));
+  SocketClient client = Connect();
+  for (int i = 0; i < 20; ++i) {
+    client.Send(GetText("/livez"));
+    ASSERT_EQ(client.ReadAnswer().status, 200);
+  }
+  EXPECT_LE(server_->Metrics().buffered_bytes, 4U << 20);
+}
+
+TEST_F(HttpServerThreaded, BodiesOfTheUnknownLeaveRoomForThoseOfOthers) {
+  TestHandler handler(Echo);
+  handler.body_bytes_max = 8 << 20;
+  Serve(handler, {.memory_bytes_max = 4 << 20});
+  const std::string head = "POST /open HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n";
+  SocketClient first = Connect();
+  first.Send(head + std::string(1'000'000, 'x'));
+  ASSERT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes >= 1'000'000; }));
+  SocketClient second = Connect();
+  second.Send(head + std::string(1'000'000, 'x'));
+  EXPECT_EQ(second.ReadAnswer().status, 503);
+  SocketClient known = Connect();
+  known.Send(PostText("/", std::string(1'000'000, 'y')));
+  EXPECT_EQ(known.ReadAnswer().status, 200);
+}
+
+TEST_F(HttpServerThreaded, WhatIsRefusedByItsHeadIsAnsweredBeforeItsBody) {
+  TestHandler handler([](HttpCall call) { call.Reply(TextResponse("no", 401)); });
+  Serve(handler);
+  for (const std::string framing : {"Content-Length: 500000\r\n", "Transfer-Encoding: chunked\r\n",
+                                    "Content-Length: 9\r\nContent-Encoding: gzip\r\n"}) {
+    SocketClient client = Connect();
+    client.Send("POST /refused HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n");
+    const Answer answer = client.ReadAnswer();
+    EXPECT_EQ(answer.status, 401) << framing;
+    EXPECT_EQ(answer.headers.at("connection"), "close");
+    EXPECT_TRUE(client.AtEnd());
+  }
+  // A body that has come with its head costs nothing: the connection goes on.
+  SocketClient client = Connect();
+  for (int i = 0; i < 2; ++i) {
+    client.Send(PostText("/refused", "body"));
+    EXPECT_EQ(client.ReadAnswer().status, 401);
+  }
 }
 
 TEST_F(HttpServerThreaded, SurvivesAShortageOfDescriptors) {

@@ -49,13 +49,22 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
   if (facts.content_length > terms.bytes_max) return Refuse(kTooLarge);
   body_.Begin(facts, terms.bytes_max);
   in_body_ = true;
-  streamed_ = terms.streamed;
+  streamed_ = terms.streamed || IsRefusedByHead(input);
+  unproven_ = terms.unproven;
   if (!streamed_) {
     request_.body.reserve(
         static_cast<std::size_t>(std::min<std::uint64_t>(facts.content_length, kBodyReserveMax)));
   }
   continue_due_ = facts.expects_continue;
   return Outcome::kRequest;
+}
+
+// A body that is there already costs nothing to take: only of others the handler is asked.
+bool RequestReader::IsRefusedByHead(std::string_view input) const {
+  const HeadFacts& facts = head_.facts();
+  const bool is_here = facts.framing == BodyFraming::kLength && !facts.gzip_body &&
+                       facts.content_length <= input.size();
+  return !is_here && !handler_.WantsBody(request_);
 }
 
 RequestReader::Outcome RequestReader::ReadBody(std::string_view& input) {

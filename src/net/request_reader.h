@@ -36,6 +36,10 @@ class RequestReader {
   const HttpRefusal& refusal() const { return refusal_; }
   bool in_head() const { return !in_body_ && head_.started(); }
   bool in_body() const { return in_body_; }
+  // Of the request whose body is being read, or was read last.
+  bool unproven_body() const { return unproven_; }
+  // What has come of a body that is refused.
+  void DropBody() { request_.body = {}; }
   // The client waits to be told that it may send the body. True once.
   bool TakeContinue();
   std::size_t buffered_bytes() const { return in_body_ ? request_.body.capacity() : 0; }
@@ -43,6 +47,7 @@ class RequestReader {
  private:
   Outcome ReadHead(std::string_view& input);
   Outcome ReadBody(std::string_view& input);
+  bool IsRefusedByHead(std::string_view input) const;
   Outcome Refuse(HttpRefusal refusal);
 
   HeadParser head_;
@@ -52,6 +57,7 @@ class RequestReader {
   HttpRefusal refusal_;
   bool in_body_ = false;
   bool streamed_ = false;
+  bool unproven_ = false;
   bool continue_due_ = false;
 };
 

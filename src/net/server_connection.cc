@@ -178,10 +178,11 @@ void Connection::Dispatch(bool last) {
   slot.http_1_0 = facts.http_1_0;
   slot.in_flight = true;
   slot.body_bytes = request.body.size();
+  if (!request.body.empty()) slot.claim = body_claim();
   const std::uint64_t number = last_number();
   LoopCounters::Add(loop_.counters().requests);
   state_->in_flight.fetch_add(1);
-  if (IsOverloaded()) {
+  if (state_->memory.IsFull(slot.claim)) {
     Deliver(number, {ProblemResponse(kOverloaded), nullptr, request.method == "HEAD"});
     return;
   }
@@ -191,6 +192,7 @@ void Connection::Dispatch(bool last) {
 
 void Connection::Refuse(const HttpRefusal& refusal) {
   stop_reading_ = true;
+  reader_.DropBody();
   if (upload_ != nullptr) {
     refused_upload_ = last_number();
     DropUpload();
@@ -326,7 +328,7 @@ void Connection::Close() {
   }
   unread_ = {};
   out_.Clear();
-  state_->buffered_bytes.fetch_sub(std::exchange(accounted_, 0));
+  state_->memory.Replace(std::exchange(accounted_, {}), {});
   loop_.Remove(*this);
   {
     const std::lock_guard lock(socket_mutex_);

@@ -80,7 +80,8 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   // A request that is not answered completely.
   struct Slot {
     ServerAnswer answer;
-    std::size_t body_bytes = 0;        // of the request, while it is in flight
+    std::size_t body_bytes = 0;  // of the request, while it is in flight
+    MemoryClaim claim = MemoryClaim::kAnswer;
     std::shared_ptr<ServerBody> body;  // streamed, until the request is answered
     bool in_flight = false;            // all of the request has come, and the answer has not
     bool ready = false;
@@ -104,10 +105,9 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   std::uint64_t last_number() const { return first_number_ + slots_.size() - 1; }
   // There is room for another request on this connection.
   bool HasRoom() const;
-  // There is no room for another request on this server.
-  bool IsOverloaded() const {
-    return state_->buffered_bytes.load(std::memory_order_relaxed) >
-           state_->options.memory_bytes_max;
+  // Of the body that is read, or was read last.
+  MemoryClaim body_claim() const {
+    return reader_.unproven_body() ? MemoryClaim::kUnprovenBody : MemoryClaim::kBody;
   }
   // Of the request that was taken last: whoever has its answer may send it.
   bool MayAnswerDirectly() const;
@@ -125,6 +125,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void SettleEnd();
   void SettleInterest();
   void SettleDeadline();
+  HeldBytes Held() const;
   void SettleMemory();
   bool streaming() const;
 
@@ -140,7 +141,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   std::string unread_;  // bytes that were received and not yet consumed by the reader
   std::vector<Slot> slots_;
   std::uint64_t first_number_ = 0;               // of the first slot
-  std::size_t accounted_ = 0;                    // part of state_->buffered_bytes
+  HeldBytes accounted_;                          // part of state_->memory
   std::shared_ptr<ServerBody> upload_;           // of the last slot, while it comes; null: none
   std::optional<std::uint64_t> refused_upload_;  // was answered here; the handler may not know
   std::uint32_t interest_;

@@ -77,19 +77,26 @@ void Connection::SettleStream() {
   stream->SetUnsent(out_.bytes());
 }
 
-void Connection::SettleMemory() {
-  std::size_t held = reader_.buffered_bytes() + unread_.size() + out_.bytes();
+HeldBytes Connection::Held() const {
+  HeldBytes held;
+  held.all = out_.bytes();
+  held.AddBody(unread_.size(), MemoryClaim::kBody);
+  held.AddBody(reader_.buffered_bytes(), body_claim());
   for (const Slot& slot : slots_) {
-    held += slot.body_bytes + slot.answer.response.body.size();
-    if (slot.body != nullptr) held += slot.body->held();
+    held.all += slot.answer.response.body.size();
+    held.AddBody(slot.body_bytes, slot.claim);
+    if (slot.body != nullptr) held.AddBody(slot.body->held(), slot.claim);
   }
+  return held;
+}
+
+void Connection::SettleMemory() {
+  const HeldBytes held = Held();
   if (held == accounted_) return;
-  // Unsigned numbers wrap, so that less is added as well as more.
-  const std::size_t change = held - std::exchange(accounted_, held);
-  const std::size_t all = state_->buffered_bytes.fetch_add(change) + change;
-  if (all > state_->options.memory_bytes_max && reader_.in_body() && !stop_reading_) {
-    Refuse(kOverloaded);
-  }
+  state_->memory.Replace(std::exchange(accounted_, held), held);
+  if (!reader_.in_body() || stop_reading_ || !state_->memory.IsFull(body_claim())) return;
+  Refuse(kOverloaded);
+  SettleMemory();
 }
 
 void Connection::SettleReading() {

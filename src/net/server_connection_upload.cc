@@ -14,13 +14,14 @@ using Connection = HttpCall::Connection;
 void Connection::BeginUpload() {
   Slot& slot = slots_.emplace_back();
   slot.http_1_0 = reader_.facts().http_1_0;
+  slot.claim = body_claim();
   slot.body = upload_ = std::make_shared<ServerBody>(state_->options.upload_bytes_max,
                                                      [connection = weak_from_this()] {
                                                        if (const auto self = connection.lock())
                                                          self->TellOfRoom();
                                                      });
   LoopCounters::Add(loop_.counters().requests);
-  if (IsOverloaded()) return Refuse(kOverloaded);
+  if (state_->memory.IsFull(slot.claim)) return Refuse(kOverloaded);
   state_->handler.Handle(HttpCall(reader_.TakeHead(), shared_from_this(), last_number(), upload_));
 }
 

@@ -10,6 +10,7 @@
 
 #include "net/http_server.h"
 #include "net/loop_inbox.h"
+#include "net/memory_account.h"
 #include "net/tls_context.h"
 
 namespace everstep {
@@ -37,7 +38,9 @@ struct LoopCounters {
 // What the loops of a server have in common.
 struct ServerState {
   ServerState(HttpServerOptions server_options, HttpHandler& server_handler)
-      : options(std::move(server_options)), handler(server_handler) {}
+      : options(std::move(server_options)),
+        handler(server_handler),
+        memory(options.memory_bytes_max) {}
 
   const HttpServerOptions options;
   HttpHandler& handler;
@@ -46,7 +49,7 @@ struct ServerState {
 
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> in_flight = 0;
-  std::atomic<std::size_t> buffered_bytes = 0;
+  MemoryAccount memory;
   std::atomic<std::size_t> pausing_loops = 0;  // have connections that wait for `in_flight`
   std::atomic<bool> draining = false;
   std::atomic<bool> stopping = false;

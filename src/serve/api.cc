@@ -198,9 +198,18 @@ BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   const RouteMatch match = router_.Match(head.method, head.path);
   // A body that nobody reads may still come; it is refused by the operation, not by the socket.
   constexpr std::size_t kUnwanted = 4 << 10;
-  if (match.outcome != RouteMatch::Outcome::kFound) return {kUnwanted};
+  if (match.outcome != RouteMatch::Outcome::kFound) {
+    return {.bytes_max = kUnwanted, .unproven = true};
+  }
   if (match.route->streams_body()) return {options_.artifact_bytes_max, true};
-  return {std::max(match.route->body_bytes_max, kUnwanted)};
+  return {.bytes_max = std::max(match.route->body_bytes_max, kUnwanted),
+          .unproven = !match.route->permission};
+}
+
+bool Api::WantsBody(const ServerRequest& head) {
+  const RouteMatch match = router_.Match(head.method, head.path);
+  return match.outcome != RouteMatch::Outcome::kFound || match.route->streams_body() ||
+         !Admit(*match.route, head).refusal;
 }
 
 void Api::Handle(HttpCall http) {
@@ -234,45 +243,52 @@ void Api::Handle(HttpCall http) {
   });
 }
 
-bool Api::Authenticate(ApiCall& call) {
-  const auto& permission = call.route().permission;
-  if (!permission) return true;
-  if (options_.metrics_open && *permission == Permission::kMetricsRead) return true;
+Api::Admission Api::Admit(const Route& route, const ServerRequest& request) {
+  if (!route.permission) return {};
+  if (options_.metrics_open && *route.permission == Permission::kMetricsRead) return {};
   if (parts_.tokens == nullptr) {
-    if (IsCalledFromHere(call.request())) {
-      call.SetCaller(Everybody());
-      return true;
-    }
-    call.Fail(Error{ErrorCode::kAuthzDenied,
-                    "without authentication only this machine calls, by a name of its own",
-                    {}});
-    return false;
+    if (IsCalledFromHere(request)) return {Everybody(), {}};
+    return {{},
+            ProblemOf({ErrorCode::kAuthzDenied,
+                       "without authentication only this machine calls, by a name of its own",
+                       {}})};
   }
-  const std::string_view token = BearerOf(call.request());
+  const std::string_view token = BearerOf(request);
   if (token.empty()) {
-    call.Fail(HttpCode::kUnauthenticated, "send the header \"Authorization: Bearer <token>\"");
-    return false;
+    return {
+        {},
+        ProblemOf(HttpCode::kUnauthenticated, "send the header \"Authorization: Bearer <token>\"")};
   }
   AccessTokens::Answer answer = parts_.tokens->Authenticate(token);
-  call.SetCaller(std::move(answer.caller));
+  const auto refuse = [&](std::string why) -> Admission {
+    return {std::move(answer.caller), ProblemOf(HttpCode::kUnauthenticated, std::move(why))};
+  };
   switch (answer.refusal) {
     case AccessTokens::Refusal::kNone:
       break;
     case AccessTokens::Refusal::kExpired:
-      call.Fail(HttpCode::kUnauthenticated, "the token has expired");
-      return false;
+      return refuse("the token has expired");
     case AccessTokens::Refusal::kRevoked:
-      call.Fail(HttpCode::kUnauthenticated, "the token was revoked");
-      return false;
+      return refuse("the token was revoked");
     default:
-      call.Fail(HttpCode::kUnauthenticated, "the token is not valid");
-      return false;
+      return refuse("the token is not valid");
   }
-  if (call.May(*permission)) return true;
-  call.Fail(Error{ErrorCode::kAuthzDenied,
-                  "the token's roles do not allow " + std::string(Name(*permission)),
-                  {}});
-  return false;
+  if (answer.caller.permissions.Has(*route.permission)) return {std::move(answer.caller), {}};
+  return {std::move(answer.caller),
+          ProblemOf({ErrorCode::kAuthzDenied,
+                     "the token's roles do not allow " + std::string(Name(*route.permission)),
+                     {}})};
+}
+
+bool Api::Authenticate(ApiCall& call) {
+  Admission admission = Admit(call.route(), call.request());
+  call.SetCaller(std::move(admission.caller));
+  // A token may have become valid since WantsBody said no: the body is lost all the same.
+  if (!admission.refusal && call.streamed_body() != nullptr && !call.route().streams_body()) {
+    admission.refusal = ProblemOf(HttpCode::kUnauthenticated, "the token was not valid; try again");
+  }
+  if (admission.refusal) call.Fail(*admission.refusal);
+  return !admission.refusal;
 }
 
 bool Api::BeginOnce(ApiCall& call, std::string_view body) {

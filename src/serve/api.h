@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -85,6 +86,7 @@ class Api final : public HttpHandler, private CallObserver {
   void Handle(HttpCall call) override;
   void RoundEnded() override { appends_.Flush(); }
   BodyTerms TermsOfBody(const ServerRequest& head) override;
+  bool WantsBody(const ServerRequest& head) override;
 
   // The engine's callbacks, any thread.
   void RunEnded(const PlanRun& run) {
@@ -144,6 +146,13 @@ class Api final : public HttpHandler, private CallObserver {
  private:
   void Answered(const ApiCall& call, int status, std::string_view code) override;
   void Tell(const ApiCall& call, int status, std::string_view code);
+  // Who asks, and why he may not.
+  struct Admission {
+    Caller caller;
+    std::optional<Problem> refusal;
+  };
+  Admission Admit(const Route& route, const ServerRequest& request);
+  // False: it has been answered.
   bool Authenticate(ApiCall& call);
 
   const Parts parts_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "net/content_coding.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {
@@ -155,6 +156,35 @@ TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
   EXPECT_TRUE(alone) << metrics;
   const std::size_t buffered = metrics.find("\neverstep_http_buffered_bytes ") + 30;
   EXPECT_LT(std::stoll(metrics.substr(buffered, 16)), 100'000);
+}
+
+TEST_F(ServerHostileTest, WhoHasNoTokenFillsNoMemoryAndRefusesNobody) {
+  const std::string packed = Gzip(std::string(31 << 20, ' ') + "[]");
+  std::vector<SocketClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(bench_.Connect(4'096));
+    clients.back().Send(
+        "POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: " +
+        std::to_string(packed.size()) + "\r\n\r\n" + packed.substr(0, packed.size() - 4));
+    EXPECT_EQ(clients.back().ReadAnswer().status, 401) << i;
+  }
+  // The roles are looked at before the body, too.
+  clients.push_back(bench_.Connect(4'096));
+  clients.back().Send("POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
+                      bench_.Token("shop", "viewer") + "\r\nContent-Length: 1000000\r\n\r\n[");
+  EXPECT_EQ(clients.back().ReadAnswer().status, 403);
+  // Webhooks show who sends them by their bodies.
+  for (int i = 0; i < 100; ++i) {
+    clients.push_back(bench_.Connect(4'096));
+    clients.back().Send(
+        "POST /webhooks/shop HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" +
+        std::string(900'000, ' '));
+  }
+  EXPECT_EQ(bench_.Get("", "/livez").status, 200);
+  EXPECT_EQ(bench_.Get("", "/readyz").status, 200);
+  EXPECT_EQ(bench_.Get(token_, "/v1/runs").status, 200);
+  EXPECT_EQ(bench_.Post(token_, "/v1/events", R"({"eventType":"RunStarted","runId":"r"})").status,
+            201);
 }
 
 }  // namespace

@@ -36,10 +36,12 @@ class TestHandler final : public HttpHandler {
     changed_.notify_all();
   }
   void RoundEnded() override { ++rounds; }
-  // Bodies sent to /upload are streamed.
+  // Bodies sent to /upload are streamed, those to /open may be anybody's, those to /refused are not
+  // wanted.
   BodyTerms TermsOfBody(const ServerRequest& head) override {
-    return {body_bytes_max, head.path.starts_with("/upload")};
+    return {body_bytes_max, head.path.starts_with("/upload"), head.path.starts_with("/open")};
   }
+  bool WantsBody(const ServerRequest& head) override { return !head.path.starts_with("/refused"); }
 
   // Waits for that many calls that are not answered, and gives them.
   std::vector<HttpCall> WaitForCalls(std::size_t count) {
