@@ -240,7 +240,8 @@ class Engine {
   virtual Result<SignalDecision> Signal(const SignalRequest& request) = 0;
   // Approves a run that waits for it (RunApproved).
   virtual Status Approve(std::string_view run_id, const Actor& actor, std::string_view reason) = 0;
-  // Answers the run it went to. kHookNotFound.
+  // Answers the run it went to. kHookNotFound; kSchemaValidationFailed: an approval takes an object
+  // whose `approved` is true or false, and waits on.
   virtual Result<std::string> Deliver(const HookDelivery& delivery) = 0;
 
   virtual Result<Explanation> Why(std::string_view run_id) = 0;

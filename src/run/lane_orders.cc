@@ -234,14 +234,13 @@ void Lane::Deliver(Resident& resident, HookOrder& order) {
     (void)TurnOf(resident);
     return;
   }
-  const bool taken =
-      resident.run->HookReceived(TurnOf(resident), order.delivery.token, order.delivery);
+  const Status taken = resident.run->HookReceived(TurnOf(resident), delivery.token, delivery);
   resident.answers.push_back(
       [answer = order.answer, taken, run_id = resident.run->run_id()](const Error* error) {
         if (!answer) return;
         if (error != nullptr) return answer(*error);
-        if (taken) return answer(run_id.value());
-        answer(Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}});
+        if (!taken) return answer(taken.error());
+        answer(run_id.value());
       });
 }
 

@@ -111,8 +111,10 @@ class PlanRun {
   void Taken(Turn& turn, const TaskId& task);  // its worker has begun
   void Heartbeat(Turn& turn, const TaskId& task);
   void WaitDue(Turn& turn, std::string_view wait_id);
-  // False: the hook takes no more.
-  bool HookReceived(Turn& turn, std::string_view token, const HookDelivery& delivery);
+  // kHookNotFound: the hook takes no more. kSchemaValidationFailed: it is an approval's, and this
+  // is neither yes nor no. Then nothing has changed.
+  [[nodiscard]] Status HookReceived(Turn& turn, std::string_view token,
+                                    const HookDelivery& delivery);
   void TokenTaken(Turn& turn, const std::string& hook_id);
   void ChildEnded(Turn& turn, const ChildEnd& end);
   void SlotGranted(Turn& turn, const UnitKey& key);

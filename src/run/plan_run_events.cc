@@ -7,21 +7,21 @@
 namespace everstep {
 namespace {
 
-// What an approver said: {"approved": false} or a bare false is a no, all else a yes.
-TaskOutcome AnswerOf(const std::string& payload) {
-  const auto answer = ValueFromJson(payload.empty() ? "{}" : payload);
-  if (answer) {
-    const bool bare = answer->kind() == Value::Kind::kBool;
-    const Value approved = bare ? *answer : answer->Get("approved");
-    if (!approved.undefined() && !IsTrue(approved)) {
-      const Value comment = answer->Get("comment");
-      return TaskOutcome::Failure(
-          "APPROVAL_REJECTED",
-          comment.kind() == Value::Kind::kText ? comment.text() : "the approver said no", false,
-          "USER");
-    }
+// What an approver said. Nobody's silence, typing error or other message may count as a yes.
+Result<TaskOutcome> AnswerOf(const std::string& payload) {
+  const auto answer = ValueFromJson(payload.empty() ? "null" : payload);
+  const Value approved = answer ? answer->Get("approved") : Value();
+  if (approved.kind() != Value::Kind::kBool) {
+    return Error{ErrorCode::kSchemaValidationFailed,
+                 R"(an approval is answered with {"approved": true} or {"approved": false})",
+                 {{"/approved", "must be true or false"}}};
   }
-  return TaskOutcome::Success(payload);
+  if (IsTrue(approved)) return TaskOutcome::Success(payload);
+  const Value comment = answer->Get("comment");
+  return TaskOutcome::Failure(
+      "APPROVAL_REJECTED",
+      comment.kind() == Value::Kind::kText ? comment.text() : "the approver said no", false,
+      "USER");
 }
 
 }  // namespace
@@ -60,28 +60,31 @@ void PlanRun::WaitDue(Turn& turn, std::string_view wait_id) {
   Advance(turn);
 }
 
-bool PlanRun::HookReceived(Turn& turn, std::string_view token, const HookDelivery& delivery) {
-  if (IsTerminal(status())) return false;
+Status PlanRun::HookReceived(Turn& turn, std::string_view token, const HookDelivery& delivery) {
+  const Error not_found{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
+  if (IsTerminal(status())) return not_found;
   const auto hook =
       std::find_if(progress_.hooks.begin(), progress_.hooks.end(),
                    [token](const auto& entry) { return entry.second.token == token; });
-  if (hook == progress_.hooks.end()) return false;
+  if (hook == progress_.hooks.end()) return not_found;
   const std::string hook_id = hook->first;
   const Purpose purpose = PurposeOf(hook_id);
   const UnitKey key = UnitNamed(*progress_.plan, purpose.unit_id);
+  TaskOutcome outcome;
+  outcome.result = delivery.payload;
+  if (progress_.plan->steps[key.step].wait_for->kind == WaitFor::Kind::kApproval) {
+    auto answer = AnswerOf(delivery.payload);
+    if (!answer) return answer.error();
+    outcome = *std::move(answer);
+  }
   Event received = NewEvent(turn, EventType::kHookReceived, hook_id);
   if (!delivery.delivery_id.empty()) received.instance_id = hook_id + "/" + delivery.delivery_id;
   if (!delivery.payload.empty()) received.payload = R"({"payload":)" + delivery.payload + "}";
   Emit(turn, std::move(received));
   Emit(turn, NewEvent(turn, EventType::kHookDisposed, hook_id));
-  TaskOutcome outcome;
-  outcome.result = delivery.payload;
-  if (progress_.plan->steps[key.step].wait_for->kind == WaitFor::Kind::kApproval) {
-    outcome = AnswerOf(delivery.payload);
-  }
   FinishUnit(turn, key, outcome);
   Advance(turn);
-  return true;
+  return Ok();
 }
 
 // The authority turned the hook into a conflict; the log says so already.

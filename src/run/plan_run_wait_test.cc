@@ -154,13 +154,29 @@ TEST_F(PlanRunWaitTest, AnApproverSaysYes) {
 }
 
 TEST_F(PlanRunWaitTest, AnApproverSaysNo) {
-  for (const std::string no : {R"({"approved":false,"comment":"not now"})", "false"}) {
-    const std::string run = StartSteps(R"(
+  const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {approval: {token: ok}}}
 )");
-    Deliver("ok", no);
-    EXPECT_EQ(View(run).error_code, "APPROVAL_REJECTED") << no;
+  Deliver("ok", R"({"approved":false,"comment":"not now"})");
+  EXPECT_EQ(View(run).error_code, "APPROVAL_REJECTED");
+}
+
+TEST_F(PlanRunWaitTest, WhatIsNeitherYesNorNoLeavesTheApprovalOpen) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, waitFor: {approval: {token: ok}}}
+)");
+  for (const std::string unclear :
+       {"", "{}", "null", "true", "false", R"("no")", "[false]", R"({"aproved":false})",
+        R"({"approved":"true"})", R"({"approved":1})", R"({"approved":null})"}) {
+    const auto taken = engine_->Deliver({"default", "ok", unclear, {}});
+    ASSERT_FALSE(taken) << unclear;
+    EXPECT_EQ(taken.error().code, ErrorCode::kSchemaValidationFailed) << unclear;
+    ASSERT_EQ(taken.error().faults.size(), 1U);
+    EXPECT_EQ(taken.error().faults[0].pointer, "/approved");
+    EXPECT_EQ(StepStatus(run, "a"), "RUNNING") << unclear;
   }
+  EXPECT_EQ(Deliver("ok", R"({"approved":true})"), run);
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
 TEST_F(PlanRunWaitTest, AnApprovalTimesOutAndIsAskedAgainByItsPolicy) {
@@ -171,8 +187,9 @@ TEST_F(PlanRunWaitTest, AnApprovalTimesOutAndIsAskedAgainByItsPolicy) {
   AdvanceClock(hours(1));
   const std::string second = StepOf(run, "a").hook_token;
   EXPECT_NE(second, first);
-  EXPECT_EQ(Deliver(first, "{}"), "HOOK_NOT_FOUND");
-  Deliver(second, "{}");
+  const std::string yes = R"({"approved":true})";
+  EXPECT_EQ(Deliver(first, yes), "HOOK_NOT_FOUND");
+  Deliver(second, yes);
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 

@@ -271,6 +271,18 @@ TEST_F(ServerEventsTest, AnApprovalIsShownWithItsQuestion) {
   EXPECT_FALSE(hook.Text("until").empty());
 }
 
+TEST_F(ServerEventsTest, AnApprovalIsNotGivenByAMessageThatSaysNeitherYesNorNo) {
+  const std::string run =
+      bench_.StartRun(token_,
+                      "metadata: {planId: ask, planVersion: '1'}\n"
+                      "steps: [{stepId: go, waitFor: {approval: {token: ok-1}}}]\n");
+  const ServerReply unclear = bench_.Post(token_, "/v1/hooks/ok-1", R"({"aproved":false})");
+  EXPECT_EQ(unclear.status, 422);
+  EXPECT_NE(unclear.body.find("\"/approved\""), std::string::npos) << unclear.body;
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/ok-1", R"({"approved":true})").status, 200);
+  EXPECT_EQ(bench_.EndOf(token_, run), "COMPLETED");
+}
+
 TEST_F(ServerEventsTest, ASignedWebhookNeedsNoTokenAndAnUnsignedOneIsRefused) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   const ServerReply unsigned_one = bench_.Post("", "/webhooks/shop/knock", "{}");

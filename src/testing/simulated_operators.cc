@@ -169,7 +169,11 @@ void SimulatedOperators::AnswerHook() {
   HookDelivery delivery;
   delivery.token = tokens[random_.Below(tokens.size())];
   delivery.delivery_id = "delivery-" + std::to_string(++names_);
-  if (random_.OneIn(2)) delivery.payload = random_.OneIn(2) ? R"({"approved":false})" : "7";
+  if (random_.OneIn(2)) {
+    delivery.payload = random_.OneIn(2) ? R"({"approved":false})" : "7";
+  } else if (random_.OneIn(2)) {
+    delivery.payload = R"({"approved":true})";
+  }
   delivered_.push_back(delivery);
   Deliver(delivery);
 }
@@ -206,6 +210,7 @@ void SimulatedOperators::LetGo() {
     for (const std::string& token : run.Tokens()) {
       HookDelivery delivery;
       delivery.token = token;
+      delivery.payload = R"({"approved":true})";
       delivery.delivery_id = "delivery-" + std::to_string(++names_);
       Deliver(delivery);
     }

@@ -107,7 +107,7 @@ OPERATIONS = [
     Operation(
         "POST", "/v1/hooks/{token}", "deliverHook", "Hooks", "hook.deliver", "Deliver to a hook",
         "The body, any JSON, becomes the result of the step that waits. An approval takes "
-        "`{\"approved\": true}` or `false`, with a `comment` if wished.",
+        "`{\"approved\": true}` or `false`, with a `comment` if wished; anything else is 422, and it waits on.",
         [Example("approve", "say yes", 200, {"token": "approve-2.4", "runId": "release-2.4"},
                  token="approve-2.4", body={"approved": True, "comment": "looks good"})],
         body={JSON: anything("any JSON"), "required": False}, errors=("404", "410"),
