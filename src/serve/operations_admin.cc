@@ -110,13 +110,20 @@ std::string TenantOf(const ApiCall& call) {
   return call.May(Permission::kTenantAny) ? std::string() : call.tenant();
 }
 
+// The token that the caller may change. Nothing: it has been answered.
 std::optional<TokenView> FindToken(Api& api, ApiCall& call) {
   const std::string& id = call.Parameter("tokenId");
   auto view = api.tokens()->Get(id);
   const bool ours = view && (call.May(Permission::kTenantAny) || view->tenant_id == call.tenant());
-  if (ours) return view;
-  call.Fail(HttpCode::kNotFound, "there is no token " + id);
-  return std::nullopt;
+  if (!ours) {
+    call.Fail(HttpCode::kNotFound, "there is no token " + id);
+    return std::nullopt;
+  }
+  if (!MayGrant(call.caller().permissions, view->roles)) {
+    call.Fail(Error{ErrorCode::kAuthzDenied, "the token may do more than the one that asks", {}});
+    return std::nullopt;
+  }
+  return view;
 }
 
 void Text(ApiCall& call, int status, std::string text) {
@@ -250,10 +257,6 @@ void RotateToken(Api& api, CallPtr call) {
   if (!body) return;
   const auto view = FindToken(api, *call);
   if (!view) return;
-  if (!MayGrant(call->caller().permissions, view->roles)) {
-    return call->Fail(
-        Error{ErrorCode::kAuthzDenied, "the token may do more than the one that asks", {}});
-  }
   const auto made = api.tokens()->Rotate(view->token_id, view->tenant_id, body->grace);
   if (!made) return call->Fail(made.error());
   if (!*made) return call->Fail(HttpCode::kNotFound, "the token has ended");

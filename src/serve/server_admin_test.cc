@@ -90,6 +90,18 @@ TEST_F(ServerAdminTest, NobodyGivesMoreThanHeHas) {
   EXPECT_EQ(Post("/v1/tokens", R"({"name":"n","roles":[]})").status, 400);
 }
 
+TEST_F(ServerAdminTest, NobodyChangesATokenThatMayMoreThanHe) {
+  const ServerReply admin = bench_.Post(bench_.admin(), "/v1/tokens",
+                                        R"({"name":"n","tenantId":"shop","roles":["admin"]})");
+  ASSERT_EQ(admin.status, 201) << admin.body;
+  const std::string path = "/v1/tokens/" + admin.Text("tokenId");
+  EXPECT_EQ(Post(path + "/rotate", "{}").status, 403);
+  EXPECT_EQ(bench_.Send({.method = "DELETE", .path = path, .token = token_}).status, 403);
+  EXPECT_EQ(StatusWith(admin.Text("token")), 200);
+  EXPECT_EQ(bench_.Send({.method = "DELETE", .path = path, .token = bench_.admin()}).status, 204);
+  EXPECT_EQ(StatusWith(admin.Text("token")), 401);
+}
+
 TEST_F(ServerAdminTest, TokensOutliveARestart) {
   const ServerReply made = Create("");
   bench_.Restart();
