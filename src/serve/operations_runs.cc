@@ -53,10 +53,21 @@ void WaitForEnd(Api& api, const std::string& run_id, std::chrono::milliseconds w
   if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
 }
 
+// The engine points into the part that it was given; the caller knows the whole body.
+Error Within(std::string_view member, ErrorCode of_part, Error error) {
+  if (error.code != of_part) return error;
+  for (Fault& fault : error.faults) fault.pointer.insert(0, member);
+  return error;
+}
+
+void FailToStart(ApiCall& call, const Error& error) {
+  call.Fail(Within("/inputs", ErrorCode::kInvalidInput, error));
+}
+
 // `wait`: the run itself is told, when it has ended or the time is over.
 void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& started,
                    std::optional<std::chrono::milliseconds> wait, MayHaveEnded before) {
-  if (!started) return call->Fail(started.error());
+  if (!started) return FailToStart(*call, started.error());
   const int status = started->existing ? 200 : 201;
   std::string location = "/v1/runs/" + started->run_id;
   if (!wait || wait->count() == 0) {
@@ -141,7 +152,7 @@ void StartRun(Api& api, CallPtr call) {
   // A plan that is compiled already needs neither disk nor network, and is started from here.
   if (body->plan_id.empty() && !start.plan_ref && api.engine().IsReadyFor(start)) {
     auto prepared = api.engine().Prepare(start);
-    if (!prepared) return call->Fail(prepared.error());
+    if (!prepared) return FailToStart(*call, prepared.error());
     prepared->order.answer = [&api, call, wait](const Result<StartedRun>& started) {
       // Who is told first that the run is durable is told before anything follows from it.
       AnswerStarted(api, call, started, wait, MayHaveEnded::kNo);
@@ -279,7 +290,11 @@ void SendSignal(Api& api, CallPtr call) {
   signal->tenant_id = call->tenant();
   if (signal->signal_id.empty()) signal->signal_id = call->IdOfKey();
   signal->actor = api.ActorOf(*call);
-  AnswerDecision(*call, api.engine().Signal(*signal));
+  const auto decision = api.engine().Signal(*signal);
+  if (!decision) {
+    return call->Fail(Within("/payload", ErrorCode::kSignalInvalidPayload, decision.error()));
+  }
+  AnswerDecision(*call, decision);
 }
 
 // The decision records, from the run's own log.

@@ -56,6 +56,20 @@ TEST_F(ServerRunsTest, ARunIsStartedFromADocument) {
   EXPECT_EQ(ToJson(ended.Json().Get("inputs")), R"({"name":"Ada"})");
 }
 
+TEST_F(ServerRunsTest, FaultsPointIntoTheBody) {
+  const auto pointer = [](const ServerReply& reply) {
+    return ToText(reply.Json().Get("faults").At(0).Get("pointer"));
+  };
+  const ServerReply inputs = Start(WithPlan(kEcho, R"(,"inputs":{"nme":"x"})"));
+  EXPECT_EQ(inputs.Code(), "INVALID_INPUT");
+  EXPECT_EQ(pointer(inputs), "/inputs/nme");
+  ASSERT_EQ(Post("/v1/plans", kEcho).status, 201);
+  EXPECT_EQ(pointer(Start(R"({"planId":"greet","inputs":{"nme":"x"}})")), "/inputs/nme");
+  const ServerReply signal = Post("/v1/runs/" + Waiting() + "/signals", R"({"type":"RETRY_STEP"})");
+  EXPECT_EQ(signal.Code(), "SIGNAL_INVALID_PAYLOAD");
+  EXPECT_EQ(pointer(signal), "/payload/stepId");
+}
+
 TEST_F(ServerRunsTest, AStartCanWaitForTheEnd) {
   const std::string body = WithPlan(kEcho, R"(,"inputs":{"name":"Ada"},"runId":"w-1")");
   // Compiled by the first, known to the second, over for the third.
