@@ -96,6 +96,7 @@ struct StartRequest {
   std::optional<std::int32_t> priority;   // empty: the plan's
   std::optional<SystemTime> start_at;     // not before
   std::string traceparent;  // W3C Trace Context; recorded, and passed on to tools and workers
+  std::string tracestate;   // likewise
 };
 
 struct StartedRun {

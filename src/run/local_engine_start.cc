@@ -137,6 +137,7 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   origin.triggered_by = request.triggered_by;
   origin.trigger_source = request.trigger_source;
   origin.traceparent = request.traceparent;
+  origin.tracestate = request.tracestate;
   origin.priority = request.priority.value_or((*plan)->priority);
   if (request.start_at) origin.start_at = *request.start_at;
   if (!(*plan)->concurrency_key.empty()) {

@@ -169,6 +169,7 @@ void PlanProgress::ApplyQueued(const Event& event) {
   origin.triggered_by = TextMemberOf(payload, "triggeredBy");
   origin.trigger_source = TextMemberOf(payload, "triggerSource");
   origin.traceparent = TextMemberOf(payload, "traceparent");
+  origin.tracestate = TextMemberOf(payload, "tracestate");
   origin.concurrency_key = TextMemberOf(payload, "concurrencyKey");
   origin.parent = RunId(TextMemberOf(payload, "parentRunId"));
   origin.parent_step = TextMemberOf(payload, "parentStepId");

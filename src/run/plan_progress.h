@@ -27,6 +27,7 @@ struct RunOrigin {
   std::string triggered_by;
   std::string trigger_source;
   std::string traceparent;
+  std::string tracestate;
   std::int32_t priority = 0;
   std::string concurrency_key;
   std::uint64_t queue_position = 0;

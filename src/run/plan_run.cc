@@ -38,6 +38,7 @@ std::string QueuedPayload(const Plan& plan, const RunOrigin& origin) {
   WriteText(json, "triggeredBy", origin.triggered_by);
   WriteText(json, "triggerSource", origin.trigger_source);
   WriteText(json, "traceparent", origin.traceparent);
+  WriteText(json, "tracestate", origin.tracestate);
   WriteText(json, "concurrencyKey", origin.concurrency_key);
   if (origin.priority != 0) {
     json.Key("priority");

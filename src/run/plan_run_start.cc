@@ -191,6 +191,7 @@ void PlanRun::Dispatch(Turn& turn, const UnitKey& key) {
     task.secret_prefix = unit.secret_prefix;
     task.artifacts = progress_.plan->steps[key.step].artifacts;
     task.traceparent = progress_.origin.traceparent;
+    task.tracestate = progress_.origin.tracestate;
     task.idempotency_key = unit.idempotency_key;
     if (task.idempotency_key.empty()) {
       task.idempotency_key =
@@ -372,6 +373,7 @@ ChildOrder PlanRun::ChildOf(const UnitKey& key, const std::string& inputs) const
   order.origin.triggered_by = progress_.origin.triggered_by;
   order.origin.trigger_source = progress_.origin.trigger_source;
   order.origin.traceparent = progress_.origin.traceparent;
+  order.origin.tracestate = progress_.origin.tracestate;
   order.origin.priority = progress_.origin.priority;
   order.origin.parent = run_id_;
   order.origin.parent_step = unit_id;

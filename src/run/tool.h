@@ -38,6 +38,7 @@ struct Task {
   std::string secret_prefix;    // made for this attempt, so that no data can imitate a secret
   std::string idempotency_key;  // the same for every delivery of the logical attempt
   std::string traceparent;      // of who started the run; may be empty
+  std::string tracestate;       // likewise
   std::vector<std::string> artifacts;             // patterns of files to keep
   std::optional<Milliseconds> timeout;            // the engine also enforces it
   std::optional<Milliseconds> heartbeat_timeout;  // likewise

@@ -150,6 +150,24 @@ bool IsCalledFromHere(const ServerRequest& request) {
   return IsLoopback(origin.substr(kHttp.size()));
 }
 
+// A list may come in several headers.
+std::string TracestateOf(const ServerRequest& request) {
+  std::string state;
+  for (const auto& [name, value] : request.headers) {
+    if (name != "tracestate") continue;
+    if (!state.empty()) state.push_back(',');
+    state.append(value);
+  }
+  return state;
+}
+
+TraceContext TraceOf(const ServerRequest& request, Random& random) {
+  const std::string_view parent = request.Header("traceparent");
+  if (parent.empty()) return NewTrace(random);
+  const auto given = ParseTraceContext(parent, TracestateOf(request));
+  return given ? ChildOf(*given, random) : NewTrace(random);
+}
+
 std::string_view BearerOf(const ServerRequest& request) {
   const std::string_view header = request.Header("authorization");
   constexpr std::string_view kScheme = "bearer ";
@@ -214,8 +232,7 @@ bool Api::WantsBody(const ServerRequest& head) {
 
 void Api::Handle(HttpCall http) {
   const ServerRequest& request = http.request();
-  const auto given = ParseTraceContext(request.Header("traceparent"), request.Header("tracestate"));
-  TraceContext trace = given ? ChildOf(*given, parts_.random) : NewTrace(parts_.random);
+  TraceContext trace = TraceOf(request, parts_.random);
   RouteMatch match = router_.Match(request.method, request.path);
   if (match.outcome != RouteMatch::Outcome::kFound) {
     const auto refuse = [&](const Problem& problem) {

@@ -144,8 +144,10 @@ void StartRun(Api& api, CallPtr call) {
   start.tenant_id = call->tenant();
   start.triggered_by = api.ActorOf(*call).id;
   // A trace that nobody asked for is not worth a place in the log.
-  if (!call->request().Header("traceparent").empty())
+  if (!call->request().Header("traceparent").empty()) {
     start.traceparent = Traceparent(call->trace());
+    start.tracestate = call->trace().state;
+  }
   // The key of the request makes the run's id, so that also a repetition after a restart, whose
   // answer is forgotten, starts nothing twice.
   if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->IdOfKey();

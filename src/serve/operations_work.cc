@@ -84,6 +84,7 @@ TaskBody BodyOf(LentTask lent) {
   body.inputs = std::move(task.inputs);
   if (task.timeout) body.timeout = std::chrono::milliseconds(task.timeout->count());
   body.traceparent = std::move(task.traceparent);
+  body.tracestate = std::move(task.tracestate);
   body.project_id = std::move(task.scope.project_id);
   body.environment_id = std::move(task.scope.environment_id);
   return body;

@@ -69,6 +69,18 @@ TEST_F(ServerWorkTest, AWorkerReportsAndGetsTheNextTaskInOneRoundTrip) {
   EXPECT_EQ(ToJson(bench_.Get(token_, "/v1/runs/" + run).Json().Get("result")), R"({"n":6})");
 }
 
+TEST_F(ServerWorkTest, ATaskHasTheTraceOfWhoStartedTheRun) {
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const ServerReply started = bench_.Post(token_, "/v1/runs", "{\"plan\":" + JsonQuote(kFar) + "}",
+                                          {{"traceparent", "00-" + trace + "-00f067aa0ba902b7-01"},
+                                           {"tracestate", "rojo=1"},
+                                           {"tracestate", "congo=2"}});
+  ASSERT_EQ(started.status, 201) << started.body;
+  const Value task = Poll(R"({"max":1,"waitMs":9000})").Json().Get("tasks").At(0);
+  EXPECT_EQ(ToText(task.Get("traceparent")).substr(3, 32), trace);
+  EXPECT_EQ(ToText(task.Get("tracestate")), "rojo=1,congo=2");
+}
+
 TEST_F(ServerWorkTest, AReportThatComesTwiceOrForNothingIsRefused) {
   bench_.StartRun(token_, kFar);
   const std::string task = TakeTask();

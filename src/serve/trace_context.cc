@@ -1,13 +1,16 @@
 #include "serve/trace_context.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace everstep {
 namespace {
 
 constexpr std::size_t kTraceparentBytes = 55;
-constexpr std::size_t kStateBytesMax = 8'192;
+constexpr std::size_t kStateBytesMax = 512;
+constexpr std::size_t kStateBytesReadMax = 8'192;
 constexpr std::size_t kStateMembersMax = 32;
+constexpr std::size_t kLongMemberBytes = 128;  // the first to go where there are too many bytes
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
@@ -50,11 +53,19 @@ bool IsStateValue(std::string_view value) {
                      [](char c) { return c >= 0x20 && c <= 0x7e && c != ',' && c != '='; });
 }
 
-// The list without blanks and empty members; nothing: it is not valid.
+std::string Joined(const std::vector<std::string_view>& members) {
+  std::string text;
+  for (const std::string_view member : members) {
+    if (!text.empty()) text.push_back(',');
+    text.append(member);
+  }
+  return text;
+}
+
+// The list without blanks and empty members, and not too long; nothing: it is not valid.
 std::optional<std::string> CleanState(std::string_view state) {
-  if (state.size() > kStateBytesMax) return std::nullopt;
-  std::string clean;
-  std::size_t members = 0;
+  if (state.size() > kStateBytesReadMax) return std::nullopt;
+  std::vector<std::string_view> members;
   while (!state.empty()) {
     const std::size_t end = std::min(state.find(','), state.size());
     const std::string_view member = Trimmed(state.substr(0, end));
@@ -63,13 +74,24 @@ std::optional<std::string> CleanState(std::string_view state) {
     const std::size_t equals = std::min(member.find('='), member.size());
     const std::string_view key = member.substr(0, equals);
     const std::string_view value = member.substr(std::min(equals + 1, member.size()));
-    if (!IsKey(key) || !IsStateValue(value) || ++members > kStateMembersMax) return std::nullopt;
-    std::string start = std::string(key) + "=";
-    if (clean.starts_with(start) || clean.find("," + start) != std::string::npos) {
+    const auto has_key = [key](std::string_view other) {
+      return other.substr(0, other.find('=')) == key;
+    };
+    if (!IsKey(key) || !IsStateValue(value) || members.size() == kStateMembersMax ||
+        std::ranges::any_of(members, has_key)) {
       return std::nullopt;
     }
-    if (!clean.empty()) clean.push_back(',');
-    clean.append(member);
+    members.push_back(member);
+  }
+  std::string clean = Joined(members);
+  if (clean.size() > kStateBytesMax) {
+    std::erase_if(members,
+                  [](std::string_view member) { return member.size() > kLongMemberBytes; });
+    clean = Joined(members);
+  }
+  while (clean.size() > kStateBytesMax) {
+    members.pop_back();
+    clean = Joined(members);
   }
   return clean;
 }

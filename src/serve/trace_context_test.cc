@@ -59,6 +59,14 @@ TEST(TraceContextTest, AStateThatIsNotValidIsDroppedAlone) {
   EXPECT_EQ(StateOf(std::string(9'000, ',')), "");
 }
 
+TEST(TraceContextTest, OfAStateThatIsTooLongTheLongMembersGoFirst) {
+  const std::string large = "large=" + std::string(200, 'x');
+  std::string many;
+  for (int i = 0; i < 7; ++i) many += ",k" + std::to_string(i) + "=" + std::string(60, 'v');
+  EXPECT_EQ(StateOf(large + many), many.substr(1)) << "448 bytes";
+  EXPECT_EQ(StateOf("a=1" + many + ",last=" + std::string(90, 'z')), "a=1" + many);
+}
+
 TEST(TraceContextTest, NewTracesAreValidAndChildrenStayInThem) {
   SeededRandom random(1);
   const TraceContext fresh = NewTrace(random);

@@ -91,6 +91,7 @@ struct TaskBody {
   std::string inputs;  // JSON object, secrets in place
   std::chrono::milliseconds timeout{0};
   std::string traceparent;
+  std::string tracestate;
   std::string project_id;
   std::string environment_id;
 };
@@ -107,6 +108,7 @@ void Describe(F& f, TaskBody& task) {
   f.Json("inputs", task.inputs);
   f("timeoutMs", task.timeout);
   f("traceparent", task.traceparent);
+  f("tracestate", task.tracestate);
   f("projectId", task.project_id);
   f("environmentId", task.environment_id);
 }

@@ -90,6 +90,7 @@ HttpRequest ReadHttpRequest(Inputs& inputs, const Task& task) {
   }
   if (!task.traceparent.empty() && !HasHeader(request, "traceparent")) {
     request.headers.emplace_back("traceparent", task.traceparent);
+    if (!task.tracestate.empty()) request.headers.emplace_back("tracestate", task.tracestate);
   }
   if (!HasHeader(request, "user-agent")) request.headers.emplace_back("User-Agent", "everstep");
   request.timeout = inputs.Duration("timeout").value_or(task.timeout.value_or(kTimeoutDefault));

@@ -100,7 +100,7 @@ SHARED = {
         "while the first is under way 409.",
         text(minLength=1, maxLength=255), "5b1f3a52-6f0e-4a5c-9d51-0c1f5f0d2a77"),
     "TraceParent": header_parameter(
-        "traceparent", "W3C trace context; kept with the run that the call starts.", text(),
+        "traceparent", "W3C trace context; kept, with `tracestate`, for the run that the call starts.", text(),
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
 }
 # Parameters that several operations have, each with examples of its own.

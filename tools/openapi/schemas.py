@@ -374,6 +374,7 @@ WORK = {
         "inputs": anything("of the step, secrets in place"),
         "timeoutMs": count(),
         "traceparent": text("of who started the run"),
+        "tracestate": text("likewise"),
         "projectId": text(),
         "environmentId": text(),
     }),
