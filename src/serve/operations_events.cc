@@ -1,13 +1,13 @@
 // Events and hooks: append, read, follow, deliver.
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "engine/event_view.h"
 #include "flow/value.h"
 #include "serve/batch_reader.h"
 #include "serve/etag.h"
+#include "serve/last_event_id.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
 #include "wire/api_types.h"
@@ -28,23 +28,20 @@ bool WantsStream(const ApiCall& call) {
   return call.request().Header("accept").find("text/event-stream") != std::string_view::npos;
 }
 
-// Where the client's stream broke off; nothing: it says nothing that can be read.
-std::optional<std::uint64_t> LastEventId(const ApiCall& call) {
-  const std::string_view text = call.request().Header("last-event-id");
-  std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return id;
-}
-
 void Follow(Api& api, ApiCall& call, FollowRequest request) {
-  if (const auto id = LastEventId(call)) request.after = *id;
+  const auto seen = LastEventId(call.request());
+  if (!seen) return call.Fail(seen.error());
+  if (*seen) request.after = **seen;
   ServerResponse head;
   head.headers = {{"Content-Type", "text/event-stream"},
                   {"Cache-Control", "no-store"},
                   {"X-Accel-Buffering", "no"}};
   auto stream = call.Stream(std::move(head));
-  stream->Write("retry: 1000\n\n");
+  std::string opening = "retry: 1000\n";
+  // Where it begins: who is cut off before the first event must not come back to a later "now". A
+  // block without data sets the id and dispatches nothing.
+  if (request.run_id.empty()) opening += "id: " + std::to_string(request.after) + "\n";
+  stream->Write(opening + "\n");
   api.followers().Add(std::move(request), std::move(stream));
 }
 

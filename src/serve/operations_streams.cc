@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "serve/last_event_id.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
 #include "serve/stream_follower.h"
@@ -124,10 +125,9 @@ void ReadStream(Api& api, CallPtr call) {
   if (from < 0) from = std::max<std::int64_t>(0, static_cast<std::int64_t>(info->chunks) + from);
   if (call->request().Header("accept").find("text/event-stream") != std::string_view::npos) {
     // A client that comes back says what it has seen.
-    const std::string_view seen = call->request().Header("last-event-id");
-    if (const auto last = QueryReader("i=" + std::string(seen)).Integer("i", 0, INT64_MAX - 1)) {
-      from = *last + 1;
-    }
+    const auto seen = LastEventId(call->request());
+    if (!seen) return call->Fail(seen.error());
+    if (*seen) from = static_cast<std::int64_t>(**seen) + 1;
     ServerResponse head;
     head.headers = {{"Content-Type", "text/event-stream"},
                     {"Cache-Control", "no-store"},

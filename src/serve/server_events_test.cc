@@ -199,6 +199,31 @@ TEST_F(ServerEventsTest, AStreamThatBeginsNowDoesNotShowWhatWas) {
   EXPECT_EQ(ReadUntil(client, "after-1").find("before"), std::string::npos);
 }
 
+TEST_F(ServerEventsTest, AStreamThatWasCutOffBeforeItsFirstEventMissesNothing) {
+  ASSERT_EQ(Append(Event("RunStarted", "before")).status, 201);
+  SocketClient client = Follow("/v1/events");
+  const std::string begun = ReadUntil(client, "\n\n\r\n");
+  const std::size_t id_at = begun.find("id: ");
+  ASSERT_NE(id_at, std::string::npos) << begun;
+  EXPECT_EQ(begun.find("data:"), std::string::npos) << "sets the id and is no event";
+  const std::string id = begun.substr(id_at + 4, begun.find('\n', id_at) - id_at - 4);
+  client.Reset();
+  ASSERT_EQ(Append(Event("RunStarted", "meanwhile")).status, 201);
+  SocketClient again = Follow("/v1/events", id);
+  EXPECT_EQ(ReadUntil(again, "meanwhile").find("before"), std::string::npos);
+}
+
+TEST_F(ServerEventsTest, AnIdThatIsNoneOfAStreamIsRefused) {
+  const std::string run = bench_.StartRun(token_, kWaiting);
+  for (const std::string& path : {std::string("/v1/events"), "/v1/runs/" + run + "/events",
+                                  "/v1/runs/" + run + "/streams/out"}) {
+    for (const char* id : {"garbage", "-1", "1x", "99999999999999999999"}) {
+      const ServerReply reply = Get(path, {{"Accept", "text/event-stream"}, {"Last-Event-ID", id}});
+      EXPECT_EQ(reply.status, 400) << path << id;
+    }
+  }
+}
+
 TEST_F(ServerEventsTest, ManyEventsInOneCommitAreEachSeenOnceAlsoAfterABreak) {
   std::string batch = "[" + Event("RunStarted", "many");
   for (int i = 0; i < 600; ++i)

@@ -64,7 +64,8 @@ OPERATIONS = [
     Operation(
         "GET", "/v1/events", "listEvents", "Events", "event.read",
         "Read or follow the events of all runs", "In the order in which they became durable. " + FOLLOW +
-        "Without `after` and `since` a stream begins now. Places here are those of the whole store, with gaps.",
+        "Without `after` and `since` a stream begins now; its first block is an `id` without an event. Places "
+        "here are those of the whole store, with gaps.",
         [Example("page", "from the beginning", 200, PAGE, after=0, limit=10),
          Example("since", "from a time on", 200, {"events": [], "nextAfter": 0},
                  since="2026-02-11T10:30:00Z", type="RunCompleted", dialect="cloudevents"),

@@ -50,11 +50,11 @@ class FollowState:
     def _complete(self) -> Optional[Event]:
         data, type, id = self._data, self._type, self._id
         self._data, self._type, self._id = [], "", None
-        if not data:
-            return None
         if id is not None and id.isdigit():
             self.last_id = int(id)
             self._resumes = True
+        if not data:
+            return None
         return Event(self.last_id, type, json.loads("\n".join(data)))
 
     def is_over(self, view: RunView) -> bool:

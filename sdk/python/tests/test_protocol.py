@@ -305,6 +305,13 @@ class ClientProtocol(unittest.TestCase):
         self.assertEqual([event.seq for event in events], [1, 2, 3, 4])
         self.assertEqual(events[3].data, {"n": 4})
 
+    def test_a_stream_that_broke_before_its_first_event_goes_on_where_it_began(self) -> None:
+        state = FollowState(0)
+        self.assertNotIn("Last-Event-ID", state.headers())
+        for line in (b"retry: 1000\n", b"id: 7\n", b"\n"):
+            self.assertIsNone(state.feed(line))
+        self.assertEqual(state.headers()["Last-Event-ID"], "7")
+
     def test_the_end_of_a_run_is_the_end_of_its_stream(self) -> None:
         state = FollowState(0)
         self.assertFalse(state.is_over(RunView("r", "RUNNING", last_event_seq=1)))
