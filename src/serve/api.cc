@@ -362,6 +362,7 @@ void Api::Answered(const ApiCall& call, int status, std::string_view code) {
   entry.code = code;
   entry.source_ip = call.request().peer_address;
   entry.request_id = call.trace().trace_id;
+  entry.anonymous = status == 401 || call.caller().token_id.empty();
   (void)parts_.audit.Append(entry);
 }
 

@@ -79,7 +79,7 @@ AuditKey AuditKey::Make(Random& random) { return {RandomBytes(random, kKeyBytes)
 Status AuditKey::Write(const std::string& path) const { return WritePrivateFile(path, bytes); }
 
 AuditLine MakeAuditLine(const AuditEntry& entry, std::uint64_t seq, Timestamp at,
-                        std::string_view prev, const AuditKey& key) {
+                        std::string_view prev, const AuditKey& key, std::uint64_t left_out) {
   std::string json;
   json.reserve(640);
   JsonWriter writer(json);
@@ -90,6 +90,7 @@ AuditLine MakeAuditLine(const AuditEntry& entry, std::uint64_t seq, Timestamp at
   writer.Member("at", FormatTimestamp(at));
   WriteText("code", entry.code, writer);
   WriteText("detail", entry.detail, writer);
+  if (left_out > 0) writer.Member("leftOut", left_out);
   WriteText("method", entry.method, writer);
   WriteText("path", entry.path, writer);
   writer.Member("prev", prev);

@@ -26,6 +26,9 @@ struct AuditEntry {
   std::string source_ip;
   std::string request_id;
   std::string detail;
+  // Of a caller who has shown no valid credential. Anybody can make such entries, so that a log
+  // takes only some of them.
+  bool anonymous = false;
 };
 
 // What makes an audit log hard to forge: 32 random bytes in `audit.key`, HMAC-SHA256.
@@ -44,8 +47,9 @@ struct AuditLine {
   std::string text;
   std::string hash;  // 64 hexadecimal digits
 };
+// `left_out`: how many entries before it were not taken.
 AuditLine MakeAuditLine(const AuditEntry& entry, std::uint64_t seq, Timestamp at,
-                        std::string_view prev, const AuditKey& key);
+                        std::string_view prev, const AuditKey& key, std::uint64_t left_out = 0);
 
 // What stands in a line, if it has that form and its hash is right.
 struct AuditLineView {

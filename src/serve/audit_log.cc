@@ -76,8 +76,7 @@ Status AuditLog::OpenFiles(Random& random) {
   if (!log_) return Failed(path);
   struct stat found {};
   if (::fstat(log_.get(), &found) != 0) return Failed(path);
-  head_file_ =
-      UniqueFd(::open(head_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  head_file_ = UniqueFd(::open(head_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!head_file_) return Failed(head_path);
   const std::string key_path = directory_ + "/audit.key";
   auto key = AuditKey::Read(key_path);
@@ -179,8 +178,13 @@ Result<std::uint64_t> AuditLog::Append(const AuditEntry& entry, Told told) {
       if (!outcome_) return outcome_.error();
       return Error{ErrorCode::kStoreIo, directory_ + "/audit.log: the disk is too slow", {}};
     }
+    const Timestamp now = clock_.Now();
+    if (entry.anonymous && !TakesAnonymous(now)) {
+      ++left_out_;
+      return 0;
+    }
     seq = next_.seq + 1;
-    AuditLine line = MakeAuditLine(entry, seq, clock_.Now(), next_.hash, key_);
+    AuditLine line = MakeAuditLine(entry, seq, now, next_.hash, key_, std::exchange(left_out_, 0));
     next_.seq = seq;
     next_.hash = line.hash;
     pending_.text.append(line.text).push_back('\n');
@@ -190,6 +194,16 @@ Result<std::uint64_t> AuditLog::Append(const AuditEntry& entry, Told told) {
   }
   changed_.notify_all();
   return seq;
+}
+
+bool AuditLog::TakesAnonymous(Timestamp now) {
+  if (now < minute_ || now >= minute_ + std::chrono::minutes(1)) {
+    minute_ = now;
+    anonymous_ = 0;
+  }
+  if (anonymous_ == kAnonymousPerMinute) return false;
+  ++anonymous_;
+  return true;
 }
 
 Status AuditLog::Sync() {

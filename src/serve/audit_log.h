@@ -36,8 +36,13 @@ class AuditLog {
   // Writes what is left.
   ~AuditLog();
 
-  // The entry's seq; it has its place in the chain. kStoreIo: the log has failed for good, or more
-  // waits to be written than memory is for (disk full): the entry is not taken.
+  // Entries of anonymous callers that are taken in a minute. Of the others the next entry that is
+  // taken, whosever it is, says how many there were.
+  static constexpr std::uint32_t kAnonymousPerMinute = 60;
+
+  // The entry's seq; it has its place in the chain. Zero: it is one of too many anonymous ones, and
+  // is counted. kStoreIo: the log has failed for good, or more waits to be written than memory is
+  // for (disk full): the entry is not taken.
   Result<std::uint64_t> Append(const AuditEntry& entry, Told told = {});
   // Waits until everything that was appended is durable, or could not be made so.
   Status Sync();
@@ -59,6 +64,8 @@ class AuditLog {
   Status Recover();
   // What is wrong with the log up to the head that was last written; empty: nothing.
   std::string CheckHead(const AuditHead& head, std::uint64_t size) const;
+  // False: there are too many in this minute. The lock is held.
+  bool TakesAnonymous(Timestamp now);
   void Run();
   // On the thread, without the lock.
   Status Write(const Batch& batch, std::uint64_t at, bool& hopeless);
@@ -72,7 +79,10 @@ class AuditLog {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Batch pending_;
-  AuditHead next_;  // seq and hash of the last that was appended
+  AuditHead next_;               // seq and hash of the last that was appended
+  Timestamp minute_{};           // when the minute began in which anonymous entries are counted
+  std::uint32_t anonymous_ = 0;  // that were taken in it
+  std::uint64_t left_out_ = 0;   // since the last entry
   AuditHead durable_;
   Status outcome_ = Ok();       // of the last write
   std::uint64_t attempts_ = 0;  // writes that have ended

@@ -109,11 +109,34 @@ TEST_F(AuditLogTest, EntriesAreLinesOfJsonThatNameTheOneBefore) {
 TEST_F(AuditLogTest, ALineWithoutItsHashIsCanonicalJson) {
   const AuditEntry entry{
       "a\"\\\x01\n\t\b\x7f", "ü☃𝄞", "\xff", "x", "POST", "/é", "r", 204, "C", "::1", "q", "</d>"};
-  const AuditLine line = MakeAuditLine(entry, 12'345, clock_.Now(), kAuditStart, log_->key());
+  const AuditLine line = MakeAuditLine(entry, 12'345, clock_.Now(), kAuditStart, log_->key(), 9);
   const std::string body = line.text.substr(0, line.text.rfind(",\"hash\"")) + "}";
   const auto canonical = CanonicalJson(body);
   ASSERT_TRUE(canonical);
   EXPECT_EQ(*canonical, body);
+}
+
+TEST_F(AuditLogTest, OfManyAnonymousEntriesSomeAreTakenAndTheOthersCounted) {
+  constexpr std::size_t kTaken = AuditLog::kAnonymousPerMinute;
+  AuditEntry refused;
+  refused.action = "listRuns";
+  refused.anonymous = true;
+  for (std::size_t i = 0; i < kTaken; ++i) ASSERT_EQ(*log_->Append(refused), i + 1);
+  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(*log_->Append(refused), 0U);
+  Append("known");  // whoever is known is not kept out
+  for (int i = 0; i < 7; ++i) ASSERT_EQ(*log_->Append(refused), 0U);
+  clock_.Advance(std::chrono::minutes(1));
+  ASSERT_EQ(*log_->Append(refused), kTaken + 2);
+  ASSERT_EQ(*log_->Append(refused), kTaken + 3);
+  ASSERT_TRUE(log_->Sync());
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), kTaken + 3);
+  const auto left_out = [&](std::size_t i) { return ValueFromJson(lines[i])->Get("leftOut"); };
+  EXPECT_TRUE(left_out(kTaken - 1).undefined());
+  EXPECT_EQ(left_out(kTaken).int_value(), 1'000);
+  EXPECT_EQ(left_out(kTaken + 1).int_value(), 7);
+  EXPECT_TRUE(left_out(kTaken + 2).undefined());
+  EXPECT_TRUE(Verify().intact());
 }
 
 TEST_F(AuditLogTest, TheChainGoesOnAfterAReopen) {

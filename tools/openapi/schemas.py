@@ -402,6 +402,7 @@ ADMIN = {
         "action": text("an operation id, or `server.start`, `audit.cut` …"), "method": text(),
         "path": text(), "runId": text(), "status": whole("of the answer"), "code": text("of a refusal"),
         "sourceIp": text(), "requestId": text("the trace id"), "detail": text(),
+        "leftOut": count("refused calls of nobody known that were not recorded before this entry"),
         "prev!": text("hash of the entry before"), "hash!": text(),
     }),
     "AuditPage": record("", {
