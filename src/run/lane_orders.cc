@@ -96,9 +96,9 @@ void Lane::Start(LaneOrder& order) {
   auto& what = std::get<StartOrder>(order.what);
   auto existing = Find(order.run_id);
   if (existing && !((*existing)->run->scope() == what.origin.scope)) {
-    Refuse(order, {ErrorCode::kRunAlreadyExists,
-                   "there is a run " + order.run_id.value() + " of another plan or owner",
-                   {}});
+    // The same words whoever has it: of other tenants nothing is told.
+    Refuse(order,
+           {ErrorCode::kRunAlreadyExists, "the run id " + order.run_id.value() + " is taken", {}});
     return Retire(**existing);
   }
   if (existing && what.signal) {

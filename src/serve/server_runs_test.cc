@@ -70,6 +70,18 @@ TEST_F(ServerRunsTest, FaultsPointIntoTheBody) {
   EXPECT_EQ(pointer(signal), "/payload/stepId");
 }
 
+TEST_F(ServerRunsTest, OfAnIdThatIsTakenNobodyLearnsWhoHasIt) {
+  const std::string cafe = bench_.Token("cafe", "tenant-admin");
+  const std::string body = WithPlan(kEcho, R"(,"runId":"theirs")");
+  ASSERT_EQ(bench_.Post(cafe, "/v1/runs", body).status, 201);
+  const ServerReply of_theirs = Start(body);
+  EXPECT_EQ(of_theirs.Code(), "RUN_ALREADY_EXISTS");
+  ASSERT_EQ(Start(WithPlan(kWaiting, R"(,"runId":"ours")")).status, 201);
+  const ServerReply of_ours = Start(WithPlan(kEcho, R"(,"runId":"ours")"));
+  EXPECT_EQ(of_theirs.Text("detail"), "the run id theirs is taken");
+  EXPECT_EQ(of_ours.Text("detail"), "the run id ours is taken");
+}
+
 TEST_F(ServerRunsTest, AStartCanWaitForTheEnd) {
   const std::string body = WithPlan(kEcho, R"(,"inputs":{"name":"Ada"},"runId":"w-1")");
   // Compiled by the first, known to the second, over for the third.
