@@ -310,12 +310,22 @@ bool Api::Authenticate(ApiCall& call) {
 
 bool Api::BeginOnce(ApiCall& call, std::string_view body) {
   const ServerRequest& request = call.request();
-  const std::string_view header = request.Header("idempotency-key");
-  if (header.empty() || request.method != "POST") return true;
+  if (request.method != "POST") return true;
   // A key is its caller's own. Of open calls nobody knows whose it would be.
   if (!call.route().permission) return true;
+  std::optional<std::string_view> key;
+  for (const auto& [name, value] : request.headers) {
+    if (name != "idempotency-key") continue;
+    if (key && *key != value) {
+      call.Fail(HttpCode::kIdempotencyKeyInvalid,
+                "there are two headers Idempotency-Key that differ; send one");
+      return false;
+    }
+    key = value;
+  }
+  if (!key) return true;
   Idempotency::Begun begun = idempotency_.Begin(
-      {call.tenant(), call.caller().token_id, request.method, request.path, request.query}, header,
+      {call.tenant(), call.caller().token_id, request.method, request.path, request.query}, *key,
       body);
   switch (begun.outcome) {
     case Idempotency::Outcome::kFresh:

@@ -82,6 +82,14 @@ TEST_F(ServerRunsTest, OfAnIdThatIsTakenNobodyLearnsWhoHasIt) {
   EXPECT_EQ(of_ours.Text("detail"), "the run id ours is taken");
 }
 
+TEST_F(ServerRunsTest, AKeyThatIsEmptyOrNotClearIsRefused) {
+  const std::string body = WithPlan(kEcho);
+  const std::string name = "Idempotency-Key";
+  EXPECT_EQ(Post("/v1/runs", body, {{name, ""}}).Code(), "IDEMPOTENCY_KEY_INVALID");
+  EXPECT_EQ(Post("/v1/runs", body, {{name, "a"}, {name, "b"}}).Code(), "IDEMPOTENCY_KEY_INVALID");
+  EXPECT_EQ(Post("/v1/runs", body, {{name, "a"}, {name, "a"}}).status, 201);
+}
+
 TEST_F(ServerRunsTest, AStartCanWaitForTheEnd) {
   const std::string body = WithPlan(kEcho, R"(,"inputs":{"name":"Ada"},"runId":"w-1")");
   // Compiled by the first, known to the second, over for the third.
