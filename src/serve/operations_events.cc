@@ -28,10 +28,13 @@ bool WantsStream(const ApiCall& call) {
   return call.request().Header("accept").find("text/event-stream") != std::string_view::npos;
 }
 
-void Follow(Api& api, ApiCall& call, FollowRequest request) {
+// `end`: the last event that there will be; nothing: it goes on.
+void Follow(Api& api, ApiCall& call, FollowRequest request, std::optional<EventSeq> end = {}) {
   const auto seen = LastEventId(call.request());
   if (!seen) return call.Fail(seen.error());
   if (*seen) request.after = **seen;
+  // Who comes back and has seen all is told not to come again, which a stream that ends is not.
+  if (*seen && end && request.after >= end->value()) return call.Reply({204, {}, {}});
   ServerResponse head;
   head.headers = {{"Content-Type", "text/event-stream"},
                   {"Cache-Control", "no-store"},
@@ -132,13 +135,20 @@ void ListRunEvents(Api& api, CallPtr call) {
   request.entity_kind = query.Text("entityKind").value_or("");
   request.entity_id = query.Text("entityId").value_or("");
   request.limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
+  const bool streams = WantsStream(*call);
+  constexpr const char* kNotForStreams =
+      "is for pages; a stream has all events, or those of a type";
+  if (streams && request.until != UINT64_MAX) query.Refuse("until", kNotForStreams);
+  if (streams && !request.entity_kind.empty()) query.Refuse("entityKind", kNotForStreams);
+  if (streams && !request.entity_id.empty()) query.Refuse("entityId", kNotForStreams);
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const auto run = api.FindRun(*call, request.run_id);
   if (!run) return;
-  if (WantsStream(*call)) {
+  if (streams) {
     return Follow(
         api, *call,
-        {{call->tenant()}, request.run_id, request.after, request.dialect, request.event_type});
+        {{call->tenant()}, request.run_id, request.after, request.dialect, request.event_type},
+        IsTerminal(run->state.status) ? std::optional(run->state.last_seq) : std::nullopt);
   }
   const auto page = api.log().Read(request);
   if (!page) return call->Fail(page.error());

@@ -172,6 +172,18 @@ TEST_F(ServerEventsTest, AStreamOfARunGoesOnWhereItBrokeOffAndEndsWithTheRun) {
   EXPECT_EQ(rest.body.find("id: 1\n"), std::string::npos) << rest.body;
   EXPECT_NE(rest.body.find("id: 2\n"), std::string::npos) << rest.body;
   EXPECT_NE(rest.body.find("event: RunCompleted"), std::string::npos) << rest.body;
+  // Who has seen all need not come again.
+  const std::size_t last = rest.body.rfind("id: ") + 4;
+  const std::string id = rest.body.substr(last, rest.body.find('\n', last) - last);
+  EXPECT_EQ(Follow(path, id).ReadAnswer().status, 204);
+}
+
+TEST_F(ServerEventsTest, AStreamOfARunTakesNoFiltersOfPages) {
+  const std::string run = bench_.StartRun(token_, kWaiting);
+  for (const char* query : {"until=5", "entityKind=step&entityId=door", "entityId=nonsense"}) {
+    const std::string path = "/v1/runs/" + run + "/events?" + query;
+    EXPECT_EQ(Get(path, {{"Accept", "text/event-stream"}}).status, 400) << query;
+  }
 }
 
 TEST_F(ServerEventsTest, AStreamOfATenantShowsItsRunsAndNoOthers) {

@@ -60,7 +60,9 @@ OPERATIONS = [
                      text(maxLength=1024)),
                query("entityId", "", text(maxLength=1024)), LIMIT, "LastEventId"],
         errors=("404", "410"),
-        answers={"200": ("A page, or a stream.", {JSON: ref("EventPage"), STREAM: text()}, ("LastEventSeq",))}),
+        answers={"200": ("A page, or a stream.", {JSON: ref("EventPage"), STREAM: text()}, ("LastEventSeq",)),
+                 "204": ("A stream of a run that has ended, whose last event the client has: do not come "
+                         "again.", {}, ())}),
     Operation(
         "GET", "/v1/events", "listEvents", "Events", "event.read",
         "Read or follow the events of all runs", "In the order in which they became durable. " + FOLLOW +
