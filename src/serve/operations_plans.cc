@@ -219,6 +219,10 @@ void GetArtifact(Api& api, CallPtr call) {
                             "there is no artifact " + sha256 + " of yours, or of the run",
                             {}});
   }
+  const std::string etag = "\"" + sha256 + "\"";
+  if (NoneMatchHas(call->request().Header("if-none-match"), etag)) {
+    return call->Reply({304, {{"ETag", etag}}, {}});
+  }
   auto reader = api.artifacts().NewReader("artifact:sha256:" + sha256);
   // Where artifacts lie on this machine is nobody's business.
   if (!reader) {
@@ -229,7 +233,7 @@ void GetArtifact(Api& api, CallPtr call) {
   head.headers = {{"Content-Type", "application/octet-stream"},
                   {"Content-Disposition", "attachment; filename=\"" + sha256 + "\""},
                   {"X-Content-Type-Options", "nosniff"},
-                  {"ETag", "\"" + sha256 + "\""}};
+                  {"ETag", etag}};
   auto stream = call->Stream(std::move(head));
   std::make_shared<ArtifactSender>(api, *std::move(reader), std::move(stream))->Begin();
 }

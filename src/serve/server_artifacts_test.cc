@@ -126,7 +126,12 @@ TEST_F(ServerArtifactsTest, EmptyChunkedAndCompressedOnesAreKeptAsTheyAre) {
   EXPECT_EQ(packed.status, 201);
   EXPECT_EQ(packed.Text("sha256"), sha256);
   EXPECT_EQ(packed.Text("sizeBytes"), "1000000");
-  EXPECT_TRUE(bench_.Get(token_, "/v1/artifacts/" + sha256).body == bytes);
+  const ServerReply whole = bench_.Get(token_, "/v1/artifacts/" + sha256);
+  EXPECT_TRUE(whole.body == bytes);
+  const ServerReply known =
+      bench_.Get(token_, "/v1/artifacts/" + sha256, {{"If-None-Match", whole.Header("etag")}});
+  EXPECT_EQ(known.status, 304);
+  EXPECT_EQ(known.body, "");
   SocketClient client = bench_.Connect();
   client.Send(Head(token_, "Transfer-Encoding: chunked\r\n") + "3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n");
   EXPECT_NE(client.ReadAnswer().body.find(ToHex(Sha256("abcdef"))), std::string::npos);

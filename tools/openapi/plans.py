@@ -85,8 +85,9 @@ OPERATIONS = [
         "What the tenant has uploaded, or with `runId` what that run has made. Streamed. The bytes are checked "
         "on the way: an answer that breaks off is not whole.",
         [Example("note", "a short text", 200, NOTE, media=BYTES, sha256=NOTE_DIGEST)],
-        query=[query("runId", "the run whose artifact it is", text(maxLength=1024))],
-        errors=("404",), answers={"200": ("The bytes.", {BYTES: text()}, ("ETag",))}),
+        query=[query("runId", "the run whose artifact it is", text(maxLength=1024)), "IfNoneMatch"],
+        errors=("404",), answers={"200": ("The bytes.", {BYTES: text()}, ("ETag",)),
+                                  "304": ("The client has it.", {}, ("ETag",))}),
 ]
 PARAMETERS = {
     "planId": ("the plan", text()),
