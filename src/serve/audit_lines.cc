@@ -121,10 +121,15 @@ Result<AuditVerdict> VerifyAudit(const std::string& directory, const AuditKey& k
   // The head first: what is appended meanwhile only makes the log longer than the head says.
   const auto head_text = ReadPrivateFile(directory + "/audit.head", 4 << 10);
   if (!head_text) return head_text.error();
+  AuditVerdict verdict;
   const auto file = OpenLog(directory);
+  if (!file && file.error().code == ErrorCode::kStoreNotFound) {
+    // The key is made after the log.
+    verdict.reason = "audit.log is missing";
+    return verdict;
+  }
   if (!file) return file.error();
   const auto head = *head_text ? ReadHead(**head_text, key) : std::nullopt;
-  AuditVerdict verdict;
   AuditLines lines(file->get(), 0);
   AuditChain chain(key, {});
   bool passed_head = head && head->seq == 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -208,6 +209,15 @@ TEST_F(AuditLogTest, EntriesRemovedAtTheEndAreFoundByTheHead) {
   EXPECT_EQ(Verify().reason, "the log ends with entry 4, but entry 5 was written");
   SetFile("audit.head", "");
   EXPECT_NE(Verify().reason.find("audit.head is missing"), std::string::npos);
+}
+
+TEST_F(AuditLogTest, ALogThatWasTakenAwayIsFound) {
+  AppendFive();
+  Close();
+  ASSERT_EQ(::unlink(Path("audit.log").c_str()), 0);
+  const AuditVerdict verdict = Verify();
+  EXPECT_FALSE(verdict.intact());
+  EXPECT_EQ(verdict.reason, "audit.log is missing");
 }
 
 TEST_F(AuditLogTest, AForgerWithoutTheKeyIsFound) {
