@@ -45,7 +45,10 @@ bool IsForgotten(const TokenView& view, Timestamp now) {
   return end && *end + kKeptAfterEnd < now;
 }
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message), {}}; }
+// `pointer`: the part of the request that is wrong.
+Error Invalid(const char* pointer, const char* message) {
+  return {ErrorCode::kInvalidArgument, "the token cannot be made like this", {{pointer, message}}};
+}
 
 }  // namespace
 
@@ -135,15 +138,19 @@ AccessTokens::Answer AccessTokens::Authenticate(std::string_view token) {
 
 Result<NewToken> AccessTokens::Create(const TokenRequest& request) {
   const Timestamp now = clock_.Now();
-  if (!IsName(request.name)) return Invalid("the token's name must have 1 to 256 characters");
-  if (!IsIdentifier(request.tenant_id)) return Invalid("the tenant must be an id");
-  if (request.roles.empty()) return Invalid("a token needs a role");
-  if (request.expires_at && *request.expires_at <= now) return Invalid("the expiry is past");
+  if (!IsName(request.name)) return Invalid("/name", "must have 1 to 256 characters");
+  if (!IsIdentifier(request.tenant_id))
+    return Invalid("/tenantId", "must be letters, digits and . _ : - (1 to 128)");
+  if (request.roles.empty()) return Invalid("/roles", "a token needs one or more");
+  if (request.expires_at && *request.expires_at <= now)
+    return Invalid("/expiresAt", "must be in the future");
   const std::lock_guard change(change_);
   Tokens tokens = Copy();
   std::erase_if(tokens, [&](const auto& token) { return IsForgotten(token.second.view, now); });
   if (tokens.size() >= kTokensMax) {
-    return Invalid("there are " + std::to_string(tokens.size()) + " tokens; revoke some");
+    return Error{ErrorCode::kInvalidArgument,
+                 "there are " + std::to_string(tokens.size()) + " tokens; revoke some",
+                 {}};
   }
   Token token;
   do {
