@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -62,9 +63,21 @@ void Welcome(const Server& server, const ServerOptions& options, Output& out) {
   out.Flush();
 }
 
-void Reload(Server& server, ServerLog& log) {
+// Whoever reads the key can pass himself off as this server.
+void CheckKey(const ServerOptions& options, ServerLog& log) {
+  struct stat found {};
+  const std::string& path = options.http.key_file;
+  if (path.empty() || ::stat(path.c_str(), &found) != 0 || (found.st_mode & S_IROTH) == 0) return;
+  log.Write({LogLevel::kWarn,
+             "server.key",
+             "every user of this machine can read the TLS key; take that right away (chmod o-r)",
+             {{"file", path}}});
+}
+
+void Reload(Server& server, const ServerOptions& options, ServerLog& log) {
   const Status loaded = server.ReloadCertificate();
   if (loaded) {
+    CheckKey(options, log);
     log.Write({LogLevel::kInfo, "server.certificate", "new connections get the new certificate"});
     return;
   }
@@ -96,10 +109,11 @@ ExitCode Run(const Arguments& arguments, Output& out) {
                {{"error", socket.error().message}}});
   }
   Welcome(**server, options, out);
+  CheckKey(options, log);
   if (!options.http.certificate_file.empty()) CatchHangups();
   while (!Interrupted()) {
     WaitForInput(-1, std::chrono::milliseconds(-1));
-    if (TakeHangup()) Reload(**server, log);
+    if (TakeHangup()) Reload(**server, options, log);
   }
   out.Write("stopping\n");
   out.Flush();

@@ -220,7 +220,11 @@ expect "and doctor says so" '((status == 7)) && says "fail  settings"'
 # ---- TLS and the log
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout key.pem -out cert.pem \
   -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1,DNS:localhost >/dev/null 2>&1
+chmod 644 key.pem
 serve tls --tls-certificate cert.pem --tls-key key.pem
+wait_for 'says server.key tls.err'
+expect "a key that everybody can read is told" 'says "chmod o-r" tls.err'
+chmod 600 key.pem
 expect "a server with a certificate speaks TLS" '[[ $url == https://127.0.0.1:* ]]'
 export EVERSTEP_TOKEN_FILE=$work/data/admin-token
 run ls --server "$url" --ca-file cert.pem
