@@ -26,6 +26,12 @@ endif()
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/*_test.cc ${CMAKE_SOURCE_DIR}/tests/*.cc)
+# What a program has beside its main: a test there is compiled with the file that it tests.
+file(GLOB app_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/*/*_test.cc)
+foreach(test IN LISTS app_tests)
+  string(REGEX REPLACE "_test\\.cc$" ".cc" tested ${test})
+  list(APPEND tests ${test} ${tested})
+endforeach()
 set(test_support ${tests})
 list(FILTER test_support EXCLUDE REGEX "_test\\.cc$")
 # These take too long with instrumentation.

@@ -255,7 +255,7 @@ TEST_F(WorkerTest, GivesUpWhenItsTokenIsRefused) {
   worker.Handle("far.work", [](const TaskCall&) { return TaskResult::Success(); });
   const Status ended = worker.Run();
   ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error().code, ErrorCode::kAuthzDenied);
+  EXPECT_EQ(ended.error().code, ErrorCode::kUnauthenticated);
 }
 
 TEST_F(WorkerTest, ManyRunsOnOneThreadAreAllDone) {

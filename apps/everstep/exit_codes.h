@@ -19,6 +19,9 @@ enum class ExitCode : std::uint8_t {
   kFaults = 7,         // verify found something wrong
   kRunCancelled = 8,   // the run was CANCELLED
   kRunPaused = 9,      // the run is PAUSED; the same command goes on with it
+  kUnavailable = 10,   // the server cannot be reached, or answers that it cannot for now
+  kNotAllowed = 11,    // the token is missing, not valid, or does not allow it
+  kAddressInUse = 12,  // another process listens where the server was to
   kInterrupted = 130,  // SIGINT, SIGTERM, or nobody reads the answers any more
 };
 

@@ -16,6 +16,7 @@ namespace everstep::cli {
 namespace {
 
 Error Misused(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message), {}}; }
+Error NotFound(std::string message) { return {ErrorCode::kNotFound, std::move(message), {}}; }
 
 bool IsSet(const Value& body, std::string_view name) {
   return body.Get(name).kind() != Value::Kind::kUndefined;
@@ -104,7 +105,7 @@ class RestingTokens {
     if (!view) return view.error();
     const auto made = tokens_.Rotate(id, view->tenant_id, grace);
     if (!made) return made.error();
-    if (!*made) return Misused("the token " + id + " has ended");
+    if (!*made) return NotFound("the token " + id + " has ended");
     return Told("rotateToken", **made);
   }
 
@@ -119,7 +120,7 @@ class RestingTokens {
 
   Result<TokenView> Find(const std::string& id) const {
     auto view = tokens_.Get(id);
-    if (!view) return Misused("there is no token " + id + "; see 'everstep token list'");
+    if (!view) return NotFound("there is no token " + id + "; see 'everstep token list'");
     return *std::move(view);
   }
 

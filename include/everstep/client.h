@@ -20,8 +20,8 @@ struct ClientOptions {
 // something carry an id, so that a request that got no answer is repeated without being done twice.
 // What only the server's own process can do (Backup, Verify, Compact, retention, Drain) answers
 // kInvalidArgument. A PlanRef without a URI names a plan that is registered with the server, by its
-// id and, if not the newest is meant, its version. kServerUnavailable: no answer. kAuthzDenied: the
-// token does not allow it. Thread-safe.
+// id and, if not the newest is meant, its version. kServerUnavailable: no answer.
+// kUnauthenticated: the token is not valid. kAuthzDenied: it does not allow this. Thread-safe.
 Result<std::unique_ptr<Engine>> Connect(ClientOptions options);
 
 }  // namespace everstep

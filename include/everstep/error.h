@@ -51,6 +51,7 @@ enum class ErrorCode : std::uint8_t {
   kChildNotFound,
   kChildTerminal,
   kAdmissionRejected,
+  kUnauthenticated,
   kAuthzDenied,
   kAuthzReasonRequired,
   kAuthzTenantForbidden,
@@ -64,6 +65,8 @@ enum class ErrorCode : std::uint8_t {
   kInboundRuleNotFound,
   kPlanNotFound,
   kPlanVersionTaken,
+  kNotFound,
+  kAddressInUse,
   kServerUnavailable,
   kEngineStopped,
   // The store. Only kIndeterminate leaves open whether the write is durable.

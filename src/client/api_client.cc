@@ -13,9 +13,10 @@ namespace {
 constexpr int kTries = 4;
 constexpr std::size_t kAnswerBytesMax = 256 << 20;
 
-// Codes of HTTP alone, which no ErrorCode names.
+// Of answers whose code no ErrorCode names, or that are not the API's: a wrong address, a proxy.
 ErrorCode CodeOfStatus(int status) {
-  if (status == 401 || status == 403) return ErrorCode::kAuthzDenied;
+  if (status == 401) return ErrorCode::kUnauthenticated;
+  if (status == 403) return ErrorCode::kAuthzDenied;
   if (status == 404 || status == 405) return ErrorCode::kServerUnavailable;
   if (status == 429) return ErrorCode::kAdmissionRejected;
   return status >= 500 ? ErrorCode::kServerUnavailable : ErrorCode::kInvalidArgument;

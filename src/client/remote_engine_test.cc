@@ -250,7 +250,7 @@ TEST_F(RemoteEngineTest, ATokenThatMayNotIsDenied) {
   request.plan = kWaiting;
   EXPECT_EQ((*viewer)->Start(request).error().code, ErrorCode::kAuthzDenied);
   const auto nobody = Connect(To(bench_.url(), "est_no_body"));
-  EXPECT_EQ((*nobody)->View("x").error().code, ErrorCode::kAuthzDenied);
+  EXPECT_EQ((*nobody)->View("x").error().code, ErrorCode::kUnauthenticated);
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ constexpr std::chrono::milliseconds kBusy{20};
 
 // The server will say the same again, whatever the worker waits.
 bool IsFinal(ErrorCode code) {
-  return code == ErrorCode::kAuthzDenied || code == ErrorCode::kInvalidArgument ||
-         code == ErrorCode::kSchemaValidationFailed || code == ErrorCode::kInvalidJson;
+  return code == ErrorCode::kUnauthenticated || code == ErrorCode::kAuthzDenied ||
+         code == ErrorCode::kInvalidArgument || code == ErrorCode::kSchemaValidationFailed ||
+         code == ErrorCode::kInvalidJson;
 }
 
 std::size_t BytesOf(const ReportBody& report) {

@@ -37,7 +37,7 @@ Error Malformed(const std::string& where) {
 }
 
 Error NotListening(const std::string& where, const char* reason) {
-  return {ErrorCode::kStoreIo, "cannot listen at " + where + ": " + reason, {}};
+  return {ErrorCode::kInvalidArgument, "cannot listen at " + where + ": " + reason, {}};
 }
 
 Result<Place> ParsePlace(const std::string& where) {
@@ -95,6 +95,9 @@ Result<UniqueFd> ListenAt(const std::string& where, std::string& address) {
   SetOption(fd.get(), IPPROTO_TCP, TCP_NODELAY);  // what is accepted has it too
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
       ::listen(fd.get(), kBacklog) != 0) {
+    if (errno == EADDRINUSE) {
+      return Error{ErrorCode::kAddressInUse, "another process listens at " + where, {}};
+    }
     return NotListening(where, std::strerror(errno));
   }
   address = BoundAddress(fd.get(), place->v6);

@@ -183,7 +183,7 @@ struct HttpServerMetrics {
 // waits for anything but sockets.
 class HttpServer {
  public:
-  // Listens; kInvalidArgument, kStoreIo (an address that cannot be had).
+  // Listens; kInvalidArgument, kAddressInUse.
   static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options, HttpHandler& handler);
   // Closes everything at once.
   virtual ~HttpServer() = default;

@@ -288,7 +288,7 @@ TEST_F(HttpServerTest, SaysWhyItCannotListen) {
     EXPECT_EQ(server.error().code, ErrorCode::kInvalidArgument) << where;
   }
   HttpServer& server = Serve(handler);
-  EXPECT_EQ(start(server.addresses().front()).error().code, ErrorCode::kStoreIo);
+  EXPECT_EQ(start(server.addresses().front()).error().code, ErrorCode::kAddressInUse);
   const auto v6 = start("[::1]:0");
   ASSERT_TRUE(v6) << ToString(v6.error());
   EXPECT_EQ((*v6)->addresses().front().substr(0, 6), "[::1]:");

@@ -168,6 +168,10 @@ TraceContext TraceOf(const ServerRequest& request, Random& random) {
   return given ? ChildOf(*given, random) : NewTrace(random);
 }
 
+Problem Unauthenticated(std::string why) {
+  return ProblemOf({ErrorCode::kUnauthenticated, std::move(why), {}});
+}
+
 std::string_view BearerOf(const ServerRequest& request) {
   const std::string_view header = request.Header("authorization");
   constexpr std::string_view kScheme = "bearer ";
@@ -244,7 +248,8 @@ void Api::Handle(HttpCall http) {
       case RouteMatch::Outcome::kMalformedPath:
         return refuse(ProblemOf(HttpCode::kBadRequest, "the path is not well encoded"));
       default:
-        return refuse(ProblemOf(HttpCode::kNotFound, "there is no such address in this API"));
+        return refuse(
+            ProblemOf(Error{ErrorCode::kNotFound, "there is no such address in this API", {}}));
     }
   }
   const auto index = static_cast<std::size_t>(match.route - Routes().data());
@@ -272,13 +277,11 @@ Api::Admission Api::Admit(const Route& route, const ServerRequest& request) {
   }
   const std::string_view token = BearerOf(request);
   if (token.empty()) {
-    return {
-        {},
-        ProblemOf(HttpCode::kUnauthenticated, "send the header \"Authorization: Bearer <token>\"")};
+    return {{}, Unauthenticated("send the header \"Authorization: Bearer <token>\"")};
   }
   AccessTokens::Answer answer = parts_.tokens->Authenticate(token);
   const auto refuse = [&](std::string why) -> Admission {
-    return {std::move(answer.caller), ProblemOf(HttpCode::kUnauthenticated, std::move(why))};
+    return {std::move(answer.caller), Unauthenticated(std::move(why))};
   };
   switch (answer.refusal) {
     case AccessTokens::Refusal::kNone:
@@ -302,7 +305,7 @@ bool Api::Authenticate(ApiCall& call) {
   call.SetCaller(std::move(admission.caller));
   // A token may have become valid since WantsBody said no: the body is lost all the same.
   if (!admission.refusal && call.streamed_body() != nullptr && !call.route().streams_body()) {
-    admission.refusal = ProblemOf(HttpCode::kUnauthenticated, "the token was not valid; try again");
+    admission.refusal = Unauthenticated("the token was not valid; try again");
   }
   if (admission.refusal) call.Fail(*admission.refusal);
   return !admission.refusal;

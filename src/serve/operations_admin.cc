@@ -101,7 +101,8 @@ TokenBody BodyOf(const TokenView& view) {
 // Tokens exist where there is authentication. False: it has been answered.
 bool HasTokens(Api& api, ApiCall& call) {
   if (api.tokens() != nullptr) return true;
-  call.Fail(HttpCode::kNotFound, "this server runs without authentication and has no tokens");
+  call.Fail(
+      Error{ErrorCode::kNotFound, "this server runs without authentication and has no tokens", {}});
   return false;
 }
 
@@ -116,7 +117,7 @@ std::optional<TokenView> FindToken(Api& api, ApiCall& call) {
   auto view = api.tokens()->Get(id);
   const bool ours = view && (call.May(Permission::kTenantAny) || view->tenant_id == call.tenant());
   if (!ours) {
-    call.Fail(HttpCode::kNotFound, "there is no token " + id);
+    call.Fail(Error{ErrorCode::kNotFound, "there is no token " + id, {}});
     return std::nullopt;
   }
   if (!MayGrant(call.caller().permissions, view->roles)) {
@@ -156,7 +157,7 @@ void GetOpenApi(Api&, CallPtr call) {
 
 void GetErrorPage(Api&, CallPtr call) {
   const auto page = ErrorPage(call->Parameter("code"));
-  if (!page) return call->Fail(HttpCode::kNotFound, "there is no such error code");
+  if (!page) return call->Fail(Error{ErrorCode::kNotFound, "there is no such error code", {}});
   call->Reply(
       {200,
        {{"Content-Type", "text/markdown; charset=utf-8"}, {"X-Content-Type-Options", "nosniff"}},
@@ -259,7 +260,7 @@ void RotateToken(Api& api, CallPtr call) {
   if (!view) return;
   const auto made = api.tokens()->Rotate(view->token_id, view->tenant_id, body->grace);
   if (!made) return call->Fail(made.error());
-  if (!*made) return call->Fail(HttpCode::kNotFound, "the token has ended");
+  if (!*made) return call->Fail(Error{ErrorCode::kNotFound, "the token has ended", {}});
   TokenBody answer = BodyOf((*made)->view);
   answer.token = (*made)->text;
   call->Json(200, ToWire(answer), {{"Cache-Control", "no-store"}});

@@ -187,7 +187,8 @@ namespace {
 
 void AnswerDead(ApiCall& call, const Result<bool>& found) {
   if (!found) return call.Fail(found.error());
-  if (!*found) return call.Fail(HttpCode::kNotFound, "there is no such message that was given up");
+  if (!*found)
+    return call.Fail(Error{ErrorCode::kNotFound, "there is no such message that was given up", {}});
   call.Json(200, "{}");
 }
 

@@ -61,6 +61,7 @@ constexpr std::array<ErrorRow, kErrorCodeCount> kErrors = {{
     {kChildNotFound, 404, "There is no such child run"},
     {kChildTerminal, 409, "The child run has ended"},
     {kAdmissionRejected, 429, "A limit on starting runs is reached"},
+    {kUnauthenticated, 401, "A valid token is required"},
     {kAuthzDenied, 403, "The role does not allow this"},
     {kAuthzReasonRequired, 422, "A reason is required"},
     {kAuthzTenantForbidden, 404, "There is no such run"},
@@ -74,6 +75,8 @@ constexpr std::array<ErrorRow, kErrorCodeCount> kErrors = {{
     {kInboundRuleNotFound, 404, "There is no such rule"},
     {kPlanNotFound, 404, "There is no such plan"},
     {kPlanVersionTaken, 409, "The version of the plan is another document"},
+    {kNotFound, 404, "There is nothing here"},
+    {kAddressInUse, 500, "The address is in use"},
     {kServerUnavailable, 502, "Another server does not answer"},
     {kEngineStopped, 503, "The engine is stopping"},
     {kStoreNotFound, 503, "The store is not there"},
@@ -97,8 +100,6 @@ struct HttpRow {
 
 constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
     {HttpCode::kBadRequest, "BAD_REQUEST", 400, "The request cannot be understood"},
-    {HttpCode::kUnauthenticated, "UNAUTHENTICATED", 401, "A valid token is required"},
-    {HttpCode::kNotFound, "NOT_FOUND", 404, "There is nothing here"},
     {HttpCode::kMethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "This method is not for this path"},
     {HttpCode::kPreconditionFailed, "PRECONDITION_FAILED", 412, "It has changed meanwhile"},
     {HttpCode::kIdempotencyKeyInvalid, "IDEMPOTENCY_KEY_INVALID", 400,
@@ -182,6 +183,9 @@ Problem ProblemOf(const Error& error) {
   if (!inner) problem.faults = error.faults;
   problem.retry_after = UsualWait(row.status);
   if (!hidden && error.retry_after.count() > 0) problem.retry_after = error.retry_after;
+  if (row.code == kUnauthenticated) {
+    problem.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"everstep\"");
+  }
   return problem;
 }
 
@@ -193,9 +197,6 @@ Problem ProblemOf(HttpCode code, std::string detail) {
   problem.title = row.title;
   problem.detail = std::move(detail);
   problem.retry_after = UsualWait(row.status);
-  if (code == HttpCode::kUnauthenticated) {
-    problem.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"everstep\"");
-  }
   return problem;
 }
 

@@ -15,8 +15,6 @@ namespace everstep {
 // What only HTTP can say no to. Each has a page docs/errors/<NAME>.md, as every ErrorCode.
 enum class HttpCode : std::uint8_t {
   kBadRequest,
-  kUnauthenticated,
-  kNotFound,
   kMethodNotAllowed,
   kPreconditionFailed,
   kIdempotencyKeyInvalid,

@@ -100,8 +100,8 @@ TEST(ProblemTest, RetryAfterIsRoundedUpToSeconds) {
               Not(Contains(Pair("Retry-After", ::testing::_))));
 }
 
-TEST(ProblemTest, HttpCodesBringTheirHeaders) {
-  EXPECT_THAT(ToResponse(ProblemOf(HttpCode::kUnauthenticated, "no token"), "").headers,
+TEST(ProblemTest, CodesBringTheirHeaders) {
+  EXPECT_THAT(ToResponse(ProblemOf(Error{ErrorCode::kUnauthenticated, "no token", {}}), "").headers,
               Contains(Pair("WWW-Authenticate", "Bearer realm=\"everstep\"")));
   const ServerResponse response = ToResponse(MethodNotAllowed("GET, HEAD"), "");
   EXPECT_EQ(response.status, 405);

@@ -56,9 +56,9 @@ expect "and where the first admin's token is" 'says "admin-token" first.out && [
 expect "which only its user can read" '[[ $(stat -c %a data/admin-token) == 600 ]]'
 export EVERSTEP_SERVER=$url
 run ls
-expect "without a token nothing is told" '((status == 1)) && says "Authorization" err'
+expect "without a token nothing is told" '((status == 11)) && says "Authorization" err'
 EVERSTEP_TOKEN=est_wrong run ls
-expect "nor with a wrong one" '((status == 1)) && says "not valid" err && ! says est_wrong err'
+expect "nor with a wrong one" '((status == 11)) && says "not valid" err && says "help UNAUTHENTICATED" err && ! says est_wrong err'
 run ls --token-file data/admin-token
 expect "with a token runs are listed" '((status == 0)) && says "0 runs"'
 run ls --token-file nowhere
@@ -131,17 +131,23 @@ expect "a token is made and printed" '((status == 0)) && [[ $token == est_* ]] &
 EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run ls
 expect "it can be used" '((status == 0))'
 EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run token list
-expect "but not for what its role may not" '((status == 1)) && says AUTHZ_DENIED err'
+expect "but not for what its role may not" '((status == 11)) && says AUTHZ_DENIED err'
 run token list
 expect "tokens are listed without their secrets" '((status == 0)) && says ci && says operator && ! says "$token"'
 id=$(awk '$2 == "ci" { print $1 }' out)
 run token rotate "$id" --grace 0s
 fresh=$(cat out)
 EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run ls
-expect "a rotated token's old secret ends" '((status == 1)) && [[ $fresh == est_* && $fresh != "$token" ]]'
+expect "a rotated token's old secret ends" '((status == 11)) && [[ $fresh == est_* && $fresh != "$token" ]]'
 run token revoke "$id"
 EVERSTEP_TOKEN=$fresh EVERSTEP_TOKEN_FILE= run ls
-expect "a revoked token ends" '((status == 1)) && says revoked err'
+expect "a revoked token ends" '((status == 11)) && says revoked err'
+run token revoke nobody
+expect "a token that is not there is not found" '((status == 4)) && says "NOT_FOUND: there is no token nobody" err'
+run sink show nobody
+expect "nor is a sink" '((status == 4)) && says SINK_NOT_FOUND err'
+run dlq list nobody
+expect "nor are its dead letters" '((status == 4)) && says SINK_NOT_FOUND err'
 run token create x --role emperor
 expect "an unknown role is refused" '((status == 3)) && says "/roles/0" err'
 EVERSTEP_SERVER= run token list
@@ -160,7 +166,7 @@ stop first
 expect "SIGTERM stops a server" '((status == 0)) && says stopping'
 expect "in bounded time" '((took < 10000))'
 run ls
-expect "a server that is not there is said so" '((status != 0)) && says SERVER_UNAVAILABLE err'
+expect "a server that is not there is said so" '((status == 10)) && says SERVER_UNAVAILABLE err'
 serve second
 export EVERSTEP_SERVER=$url
 expect "the next start makes no second admin's token" '! says admin-token second.out'
@@ -177,7 +183,7 @@ expect "and listed there" '((status == 0)) && says "\"name\": \"night\"" && says
 run token create night --role emperor
 expect "with roles that there are" '((status == 2)) && says "no role" err'
 run token revoke nobody
-expect "an unknown token is said so" '((status == 2)) && says "there is no token" err'
+expect "an unknown token is said so" '((status == 4)) && says "there is no token" err'
 run audit verify
 expect "and the audit log knows of it" '((status == 0)) && grep -q createToken data/audit.log'
 run start greet.yaml --run-id resting
@@ -230,7 +236,7 @@ export EVERSTEP_TOKEN_FILE=$work/data/admin-token
 run ls --server "$url" --ca-file cert.pem
 expect "which a command checks against its authorities" '((status == 0)) && says resting'
 run ls --server "$url"
-expect "a certificate nobody vouches for is refused" '((status != 0)) && says SERVER_UNAVAILABLE err'
+expect "a certificate nobody vouches for is refused" '((status == 10)) && says SERVER_UNAVAILABLE err'
 run events resting --until-end --server "$url" --ca-file cert.pem
 expect "a run that was recorded at rest is run by the server" '((status == 0)) && says RunCompleted'
 # certificate_of URL: its subject, as a client sees it.
