@@ -68,8 +68,8 @@ ExitCode OnLog(const LogCall& call) {
     }
   }
   const Status read = EventReading(range, form, call.store, call.out).Run();
-  if (!read) return Fail(read.error(), call.out);
-  return call.out.interrupts() > 0 ? ExitCode::kInterrupted : ExitCode::kOk;
+  if (call.out.interrupts() > 0) return ExitCode::kInterrupted;
+  return read ? ExitCode::kOk : Fail(read.error(), call.out);
 }
 
 constexpr StoreCommand kOnStore{nullptr, OnLog};
@@ -82,7 +82,9 @@ const Command kEvents{
     1,
     1,
     "Print the events of a run, in any dialect, and follow them.",
-    "A dialect leaves out the events it has no word for.",
+    "A dialect leaves out the events it has no word for. A server that goes away is waited for, "
+    "up\n"
+    "to a minute; no event is missed or printed twice.",
     kOptions,
     RunOnStore,
     &kOnStore,

@@ -53,6 +53,9 @@ class LiveProgress final : public Progress {
   // is cleared first, so nothing flickers. What was said stays above.
   void Redraw(const std::vector<std::string>& lines) {
     std::string text;
+    // What was written to standard error stays, and the drawing begins anew below it.
+    if (errors_seen_ != out_.errors_written()) drawn_ = 0;
+    errors_seen_ = out_.errors_written();
     // Lines that have left the screen cannot be reached.
     const std::size_t up = std::min(drawn_, out_.look().rows - 1);
     if (up > 0) text += "\x1b[" + std::to_string(up) + "A\r";
@@ -69,6 +72,7 @@ class LiveProgress final : public Progress {
   Output& out_;
   std::string said_;       // not yet on the screen
   std::size_t drawn_ = 0;  // lines on the screen
+  int errors_seen_ = 0;
   bool finished_ = false;
   std::chrono::steady_clock::time_point next_{};
 };

@@ -64,6 +64,7 @@ int Output::Send(std::string_view text) {
 
 void Output::WriteError(std::string_view text) {
   Flush();
+  ++errors_written_;
   std::fputs(std::string(text).c_str(), stderr);
 }
 

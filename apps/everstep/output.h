@@ -30,6 +30,8 @@ class Output {
   bool Flush();
   // To standard error, behind all that was written before.
   virtual void WriteError(std::string_view text);
+  // How often. What stands on a terminal is then no longer where it was.
+  int errors_written() const { return errors_written_; }
   bool is_open() const { return error_ == 0; }
   int error() const { return error_; }  // errno of the write that failed
 
@@ -55,6 +57,7 @@ class Output {
   int stream_ = -1;
   std::string buffer_;
   int error_ = 0;
+  int errors_written_ = 0;
 };
 
 enum class OutputForm : std::uint8_t { kTable, kJson, kYaml, kNdjson };

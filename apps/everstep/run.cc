@@ -89,7 +89,13 @@ class Running {
                     call_.Hint("approve " + order_.run_id), call_.alerts, !call_.visits},
                    *progress, call_.out);
     const auto code = watch.Follow();
-    return code ? *code : everstep::cli::Fail(code.error(), call_.out);
+    if (code) return *code;
+    const ExitCode failed = everstep::cli::Fail(code.error(), call_.out);
+    if (failed == ExitCode::kUnavailable) {
+      call_.out.WriteError(order_.run_id + " is left to the server; look at it again with: " +
+                           ResumeCommand(call_.arguments, order_.run_id) + "\n");
+    }
+    return failed;
   }
 
  private:
@@ -229,7 +235,10 @@ const Command kRun{
     "cancels it. Other unfinished runs of the data folder go on meanwhile. If another process\n"
     "has the folder open, that one runs the plan and this one shows it; with --server the server\n"
     "does.\n\n"
-    "Exits with 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED.",
+    "A server that goes away is waited for, up to a minute, and the run is shown from where it\n"
+    "stood.\n\n"
+    "Exits with 0 COMPLETED, 1 FAILED or refused, 8 CANCELLED, 9 PAUSED, 10 the server is not\n"
+    "there, 11 it does not allow this.",
     kOptions,
     RunOnStore,
     &kOnStore,

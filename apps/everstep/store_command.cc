@@ -8,6 +8,7 @@
 #include "everstep/client.h"
 #include "interrupt.h"
 #include "owner_socket.h"
+#include "server_patience.h"
 #include "visitor.h"
 
 namespace everstep::cli {
@@ -102,6 +103,7 @@ class Errand {
 ExitCode OnServer(const Arguments& arguments, ClientOptions options, const std::string& body,
                   Output& out) {
   const StoreCommand& command = *arguments.command().on_store;
+  options.ask_again = ServerPatience(out);
   const auto engine = Connect(std::move(options));
   if (!engine) return Fail(engine.error(), out);
   if (command.on_engine != nullptr) {

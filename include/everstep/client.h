@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,11 @@ struct ClientOptions {
   std::string token;                          // of the API; empty: none is sent
   std::string certificate_authorities;        // a PEM file; empty: the system's
   std::chrono::milliseconds timeout{30'000};  // of one request
+  // A server that has answered and now does not, or says that it cannot for now, may be about to
+  // come back. Asked before the same request is sent again, if it may be sent again: lets as much
+  // time pass as it likes; false: the error is the answer. `tried` counts from 1. Called on the
+  // thread of the call. Empty: the error is the answer.
+  std::function<bool(const Error& error, int tried)> ask_again;
 };
 
 // An engine that is a server elsewhere. Calls are HTTP requests and block; those that change

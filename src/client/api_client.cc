@@ -48,6 +48,20 @@ Error ErrorOf(const HttpResponse& response) {
   return error;
 }
 
+// Nobody was asked, or a server or proxy says that it cannot for now.
+bool IsAway(const HttpOutcome& outcome) {
+  switch (outcome.failure) {
+    case HttpFailure::kNone:
+      return outcome.response.status >= 502 && outcome.response.status <= 504;
+    case HttpFailure::kDns:
+    case HttpFailure::kConnect:
+    case HttpFailure::kTimeout:
+      return true;
+    default:
+      return false;
+  }
+}
+
 AddressPolicy Anywhere() {
   AddressPolicy policy;
   policy.allow_private = true;
@@ -86,14 +100,25 @@ Result<std::string> ApiClient::AnswerOf(HttpOutcome outcome) const {
   return ErrorOf(outcome.response);
 }
 
-Result<std::string> ApiClient::Send(const Call& call) {
-  const bool repeatable = call.method == "GET" || !call.idempotency_key.empty();
+HttpOutcome ApiClient::Exchange(const Call& call, int tries) {
   HttpOutcome outcome;
-  for (int tried = 0; tried < (repeatable ? kTries : 1); ++tried) {
+  for (int tried = 0; tried < tries; ++tried) {
     outcome = http_.SendAndWait(RequestOf(call));
     if (outcome.failure != HttpFailure::kConnect && outcome.failure != HttpFailure::kTimeout) break;
   }
-  return AnswerOf(std::move(outcome));
+  if (outcome.failure == HttpFailure::kNone) has_answered_ = true;
+  return outcome;
+}
+
+Result<std::string> ApiClient::Send(const Call& call) {
+  const bool repeatable = call.method == "GET" || !call.idempotency_key.empty();
+  for (int tried = 1;; ++tried) {
+    HttpOutcome outcome = Exchange(call, repeatable ? kTries : 1);
+    const bool may_come_back =
+        repeatable && has_answered_ && options_.ask_again != nullptr && IsAway(outcome);
+    auto answer = AnswerOf(std::move(outcome));
+    if (answer || !may_come_back || !options_.ask_again(answer.error(), tried)) return answer;
+  }
 }
 
 ApiClient::RequestId ApiClient::SendLater(const Call& call, Done done) {

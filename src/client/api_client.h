@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@ class ApiClient {
     std::chrono::milliseconds extra_wait{0};  // that the server may take on purpose
   };
   // The body of a 2xx answer. A request that may be repeated (GET, or with an idempotency key) and
-  // got no answer is sent again, a few times.
+  // got no answer is sent again, a few times at once and then as ClientOptions::ask_again says.
   Result<std::string> Send(const Call& call);
 
   using RequestId = HttpClient::RequestId;
@@ -58,10 +59,12 @@ class ApiClient {
 
  private:
   HttpRequest RequestOf(const Call& call) const;
+  HttpOutcome Exchange(const Call& call, int tries);
   Result<std::string> AnswerOf(HttpOutcome outcome) const;
 
   const ClientOptions options_;
   HttpClient http_;
+  std::atomic<bool> has_answered_ = false;
 };
 
 // `text` as one segment of a path, or as the value of a query parameter.

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "everstep/client.h"
+#include "testing/loopback_http_server.h"
 #include "testing/server_workbench.h"
 #include "wire/engine_types.h"
 
@@ -251,6 +254,73 @@ TEST_F(RemoteEngineTest, ATokenThatMayNotIsDenied) {
   EXPECT_EQ((*viewer)->Start(request).error().code, ErrorCode::kAuthzDenied);
   const auto nobody = Connect(To(bench_.url(), "est_no_body"));
   EXPECT_EQ((*nobody)->View("x").error().code, ErrorCode::kUnauthenticated);
+}
+
+// A server as it is restarted: it answers once, then is stopping, then answers again.
+class RestartedServerTest : public testing::Test {
+ protected:
+  std::unique_ptr<Engine> ConnectPatiently(int patience) {
+    ClientOptions options = To(server_.Url(""), "");
+    options.ask_again = [this, patience](const Error& error, int tried) {
+      waits_.push_back(std::string(Name(error.code)) + " " + std::to_string(tried));
+      if (tried == patience) away_ = false;
+      return tried <= patience;
+    };
+    return *Connect(std::move(options));
+  }
+
+  std::atomic<bool> away_ = false;
+  std::vector<std::string> waits_;
+  std::mutex mutex_;
+  std::vector<std::string> asked_;  // key and target
+  LoopbackHttpServer server_{[this](const LoopbackHttpServer::Request& request) {
+    const std::lock_guard lock(mutex_);
+    const auto key = request.headers.find("idempotency-key");
+    asked_.push_back((key == request.headers.end() ? "" : key->second + " ") + request.target);
+    if (away_) return LoopbackHttpServer::Response{503, {}, R"({"code":"ENGINE_STOPPED"})"};
+    return LoopbackHttpServer::Response{
+        200, {}, R"({"runId":"r","status":"RUNNING","events":[],"nextAfter":7})"};
+  }};
+};
+
+TEST_F(RestartedServerTest, WhatMayBeRepeatedIsAskedAgain) {
+  const auto remote = ConnectPatiently(2);
+  EventRequest request;
+  request.run_id = "r";
+  request.after = 7;
+  ASSERT_TRUE(remote->log().Read(request));
+  away_ = true;
+  ASSERT_TRUE(remote->log().Read(request));
+  EXPECT_EQ(waits_, (std::vector<std::string>{"ENGINE_STOPPED 1", "ENGINE_STOPPED 2"}));
+  for (const std::string& asked : asked_) EXPECT_EQ(asked, asked_.front());
+}
+
+TEST_F(RestartedServerTest, AStartIsRepeatedUnderItsKey) {
+  const auto remote = ConnectPatiently(1);
+  ASSERT_TRUE(remote->Start({}));
+  asked_.clear();
+  away_ = true;
+  ASSERT_TRUE(remote->Start({}));
+  ASSERT_EQ(asked_.size(), 2U);
+  EXPECT_EQ(asked_[0], asked_[1]);
+  EXPECT_GT(asked_[0].size(), std::string(" /v1/runs").size());
+}
+
+TEST_F(RestartedServerTest, WhoDoesNotWaitHearsTheError) {
+  const auto remote = ConnectPatiently(0);
+  ASSERT_TRUE(remote->log().Read({}));
+  away_ = true;
+  EXPECT_EQ(remote->log().Read({}).error().code, ErrorCode::kEngineStopped);
+  EXPECT_EQ(waits_.size(), 1U);
+}
+
+TEST(RemoteEngineAwayTest, AServerThatNeverAnsweredIsNotWaitedFor) {
+  ClientOptions options = To("http://127.0.0.1:1", "");
+  options.ask_again = [](const Error&, int) {
+    ADD_FAILURE() << "nobody was there";
+    return false;
+  };
+  EXPECT_EQ((*Connect(options))->View("x").error().code, ErrorCode::kServerUnavailable);
 }
 
 }  // namespace

@@ -165,6 +165,8 @@ run start naps.yaml --run-id naps
 stop first
 expect "SIGTERM stops a server" '((status == 0)) && says stopping'
 expect "in bounded time" '((took < 10000))'
+run run greet.yaml
+expect "a server that was never there is not waited for" '((status == 10)) && ! says waiting err'
 run ls
 expect "a server that is not there is said so" '((status == 10)) && says SERVER_UNAVAILABLE err'
 serve second
@@ -173,6 +175,42 @@ expect "the next start makes no second admin's token" '! says admin-token second
 run events naps --until-end
 expect "what was running goes on" '((status == 0)) && says RunCompleted'
 stop second
+
+# ---- killed and started again under those who watch
+serve killed
+killed=$child
+export EVERSTEP_SERVER=$url
+begin watched run naps.yaml --run-id watched --output json
+watched=$child
+wait_for 'says WaitStarted watched.out || says StepStarted watched.out'
+begin followed events watched --until-end
+followed=$child
+begin other events watched --follow
+other=$child
+wait_for 'says RunStarted followed.out && says RunStarted other.out'
+kill -9 "$killed"
+wait "$killed" 2>/dev/null
+wait_for 'says "waiting for the server" watched.err && says "waiting for the server" followed.err'
+expect "those who watch a run wait for a server that went away" \
+  'says "waiting for the server, up to 60 s" watched.err && lines 1 watched.err && lines 1 followed.err'
+kill -INT "$other"
+child=$other
+finish other
+expect "unless they are interrupted" '((status == 130))'
+begin risen serve --listen "${url#http://}"
+risen=$child
+child=$watched
+finish watched
+expect "and see it to its end" '((status == 0)) && says RunCompleted'
+child=$followed
+finish followed
+expect "as do those who follow its events" '((status == 0)) && says RunCompleted'
+run events watched
+expect "without loss or repetition" 'cmp -s out followed.out && cmp -s out watched.out'
+run serve --data elsewhere --listen "${url#http://}"
+expect "an address that is in use is said so" '((status == 12)) && says "ADDRESS_IN_USE: another process listens at" err'
+child=$risen
+stop risen
 
 # ---- the folder at rest
 unset EVERSTEP_SERVER EVERSTEP_TOKEN_FILE
