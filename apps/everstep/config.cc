@@ -33,6 +33,7 @@ ExitCode Check(const Arguments& arguments, Output& out) {
   const std::string file = arguments.operands().empty() ? "" : arguments.operands().front();
   const auto loaded = SettingsFor(arguments, *folder, file);
   if (!loaded) return Fail(loaded.error(), out);
+  if (const Status fit = CheckServable(*loaded); !fit) return Fail(fit.error(), out);
   const OutputForm form = FormOf(arguments);
   if (form != OutputForm::kTable) {
     WriteDocument(form, JsonOf(*loaded), out);

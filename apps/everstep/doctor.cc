@@ -16,17 +16,22 @@ constexpr OptionSpec kOptions[] = {kFolderOption, kConfigOption, kOutputOption};
 constexpr std::string_view kVerdicts[] = {"ok", "warn", "fail"};
 constexpr Colour kColours[] = {Colour::kGreen, Colour::kYellow, Colour::kRed};
 
+Finding Unusable(const Error& error) {
+  std::string text = error.message;
+  for (const Fault& fault : error.faults) text += "; " + fault.pointer + " " + fault.message;
+  return {Finding::Verdict::kFail, "settings", text, "everstep config check"};
+}
+
 std::vector<Finding> FindingsOf(const Arguments& arguments, const Folder& folder) {
   std::vector<Finding> findings;
   ServeSettings settings;
   if (auto loaded = SettingsFor(arguments, folder, "")) {
+    const Status fit = CheckServable(*loaded);
+    findings.push_back(fit ? Finding{Finding::Verdict::kOk, "settings", "can be used", {}}
+                           : Unusable(fit.error()));
     settings = std::move(loaded->settings);
-    findings.push_back({Finding::Verdict::kOk, "settings", "can be used", {}});
   } else {
-    const Error& error = loaded.error();
-    std::string text = error.message;
-    for (const Fault& fault : error.faults) text += "; " + fault.pointer + " " + fault.message;
-    findings.push_back({Finding::Verdict::kFail, "settings", text, "everstep config check"});
+    findings.push_back(Unusable(loaded.error()));
   }
   for (Finding& finding : CheckFiles(folder)) findings.push_back(std::move(finding));
   const ServerOptions& server = settings.server;

@@ -92,6 +92,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   if (!folder) return Fail(folder.error(), out);
   const auto loaded = SettingsFor(arguments, *folder, "");
   if (!loaded) return Fail(loaded.error(), out);
+  if (const Status fit = CheckServable(*loaded); !fit) return Fail(fit.error(), out);
   if (const Status made = folder->Make(); !made) return Fail(made.error(), out);
   const ServeSettings& settings = loaded->settings;
   StreamLog log(LogOptionsOf(settings), SystemClock());

@@ -92,4 +92,15 @@ Result<LoadedSettings> SettingsFor(const Arguments& arguments, const Folder& fol
   return error;
 }
 
+Status CheckServable(const LoadedSettings& loaded) {
+  Status fit = everstep::CheckServable(loaded.settings.server);
+  if (fit) return fit;
+  Error error = std::move(fit).error();
+  for (Fault& fault : error.faults) {
+    const auto value = std::ranges::find(loaded.values, fault.pointer, &SettingValue::key);
+    if (value != loaded.values.end()) fault.pointer += " (" + value->source + ")";
+  }
+  return error;
+}
+
 }  // namespace everstep::cli

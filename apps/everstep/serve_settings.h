@@ -23,4 +23,7 @@ std::vector<OptionSpec> WithSettingFlags(std::vector<OptionSpec> first);
 Result<LoadedSettings> SettingsFor(const Arguments& arguments, const Folder& folder,
                                    const std::string& file);
 
+// Whether a server can be started with them (serve/server.h); faults say who gave the value.
+Status CheckServable(const LoadedSettings& loaded);
+
 }  // namespace everstep::cli

@@ -33,7 +33,8 @@ struct Place {
 };
 
 Error Malformed(const std::string& where) {
-  return {ErrorCode::kInvalidArgument, "'" + where + "' is not HOST:PORT", {}};
+  return {
+      ErrorCode::kInvalidArgument, "'" + where + "' is not HOST:PORT with a port up to 65535", {}};
 }
 
 Error NotListening(const std::string& where, const char* reason) {
@@ -76,6 +77,11 @@ void SetOption(int fd, int level, int option) {
 }
 
 }  // namespace
+
+Status CheckListenAddress(const std::string& where) {
+  const Result<Place> place = ParsePlace(where);
+  return place ? Ok() : Status(place.error());
+}
 
 Result<UniqueFd> ListenAt(const std::string& where, std::string& address) {
   const Result<Place> place = ParsePlace(where);

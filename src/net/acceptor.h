@@ -9,8 +9,11 @@
 
 namespace everstep {
 
-// Listens at "host:port" or "[v6 address]:port"; port 0: any. `address` becomes where it listens,
-// in the same form. kInvalidArgument, kStoreIo.
+// Whether it is "host:port" or "[v6 address]:port". kInvalidArgument.
+Status CheckListenAddress(const std::string& where);
+
+// Listens at such an address; port 0: any. `address` becomes where it listens, in the same form.
+// kInvalidArgument: it is none, or this machine has no such address. kAddressInUse.
 Result<UniqueFd> ListenAt(const std::string& where, std::string& address);
 
 // Takes new connections from a listening socket. One thread.

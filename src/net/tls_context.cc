@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 
+#include <cstring>
 #include <string_view>
 
 #include "base/assert.h"
@@ -29,8 +30,12 @@ void SetProtocol(SSL_CTX* context) {
 }
 
 Error Unusable(const std::string& what) {
+  // The first is what the system said of a file; the last says what came of it.
+  const unsigned long first = ERR_peek_error();
   const unsigned long code = ERR_peek_last_error();
-  const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  const char* reason = ERR_SYSTEM_ERROR(first) ? std::strerror(ERR_GET_REASON(first))
+                       : code == 0             ? nullptr
+                                               : ERR_reason_error_string(code);
   ERR_clear_error();
   return {ErrorCode::kInvalidArgument,
           what + (reason == nullptr ? "" : ": " + std::string(reason)),

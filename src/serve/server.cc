@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "net/acceptor.h"
+#include "net/certificate.h"
 #include "queue/http_courier.h"
 #include "serve/access_tokens.h"
 #include "serve/audit_log.h"
@@ -72,19 +74,8 @@ class RunningServer final : public Server {
   std::unique_ptr<HttpServer> http_;
 };
 
-Status CheckExposure(const ServerOptions& options) {
-  if (options.authentication) return Ok();
-  for (const std::string& address : options.http.listen) {
-    if (IsLoopback(address)) continue;
-    return Error{ErrorCode::kInvalidArgument,
-                 "without authentication the server listens on loopback only, not on " + address,
-                 {}};
-  }
-  return Ok();
-}
-
 Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
-  if (const Status safe = CheckExposure(options); !safe) return safe.error();
+  if (const Status fit = CheckServable(options); !fit) return fit.error();
   auto server = std::make_unique<RunningServer>();
   server->log_ = options.api.log;
   ApiSlot& slot = server->slot_;
@@ -199,6 +190,31 @@ RunningServer::~RunningServer() {
 }
 
 }  // namespace
+
+Status CheckServable(const ServerOptions& options) {
+  const HttpServerOptions& http = options.http;
+  std::vector<Fault> faults;
+  if (http.listen.empty()) faults.push_back({"listen", "names no address"});
+  for (const std::string& address : http.listen) {
+    if (const Status fit = CheckListenAddress(address); !fit) {
+      faults.push_back({"listen", fit.error().message});
+    } else if (!options.authentication && !IsLoopback(address)) {
+      faults.push_back(
+          {"listen",
+           "without authentication a server listens on loopback only, not on " + address});
+    }
+  }
+  if (http.certificate_file.empty() != http.key_file.empty()) {
+    faults.push_back({http.key_file.empty() ? "tls.certificate" : "tls.key",
+                      "tls.certificate and tls.key need each other"});
+  } else if (!http.certificate_file.empty()) {
+    const auto certificate = ReadCertificate(http.certificate_file, http.key_file);
+    if (!certificate) faults.push_back({"tls.certificate", certificate.error().message});
+  }
+  if (faults.empty()) return Ok();
+  return Error{ErrorCode::kInvalidArgument, "no server can be started like this",
+               std::move(faults)};
+}
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   return RunningServer::Start(std::move(options));

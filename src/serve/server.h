@@ -26,11 +26,16 @@ struct ServerOptions {
   bool authentication = true;        // false: on loopback only
 };
 
+// Whether a server can be started like this, as far as that can be said without starting one:
+// addresses are addresses, without authentication those of loopback; TLS files are there and belong
+// together. kInvalidArgument with every fault; its pointer is the key of the setting.
+Status CheckServable(const ServerOptions& options);
+
 // Everything of `everstep serve` but the command line. Runs until it is destroyed.
 class Server {
  public:
-  // Opens the store, goes on with what was running, and listens. kInvalidArgument: without
-  // authentication on an address that is not loopback; else what the parts say.
+  // Opens the store, goes on with what was running, and listens. CheckServable, or what the parts
+  // say.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   virtual ~Server() = default;
 

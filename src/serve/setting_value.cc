@@ -20,6 +20,11 @@ struct Unit {
 constexpr Unit kByteUnits[] = {{"G", 1ULL << 30}, {"M", 1ULL << 20}, {"K", 1ULL << 10}};
 constexpr Unit kTimeUnits[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}};
 
+// More is a slip of the finger, and would overflow when it is added to something.
+constexpr std::uint64_t kCountMax = 1'000'000'000;
+constexpr std::uint64_t kBytesMax = 1ULL << 50;
+constexpr std::uint64_t kTimeMax = 3'650 * 86'400'000ULL;
+
 std::optional<std::uint64_t> WholeNumber(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -65,6 +70,12 @@ std::string NotA(std::string_view shape, std::string_view given) {
   return "takes " + std::string(shape) + ", not '" + std::string(given) + "'";
 }
 
+std::string OutOfRange(const SettingRule& rule, std::uint64_t number, std::uint64_t usual_max) {
+  if (number < rule.min) return "is at least " + NumberText(rule.shape, rule.min);
+  const std::uint64_t max = rule.max == 0 ? usual_max : rule.max;
+  return number > max ? "is at most " + NumberText(rule.shape, max) : std::string();
+}
+
 std::string SetNumber(const SettingRule& rule, const std::string& text,
                       const SettingTarget& target) {
   const bool bytes = rule.shape == SettingShape::kBytes;
@@ -72,7 +83,8 @@ std::string SetNumber(const SettingRule& rule, const std::string& text,
   if (!number) {
     return NotA(bytes ? "a number of bytes such as 4096, 64K or 2G" : "a whole number", text);
   }
-  if (*number < rule.min) return "is at least " + std::to_string(rule.min);
+  const std::string wrong = OutOfRange(rule, *number, bytes ? kBytesMax : kCountMax);
+  if (!wrong.empty()) return wrong;
   if (auto* const* wide = std::get_if<std::uint64_t*>(&target)) {
     **wide = *number;
     return {};
@@ -96,11 +108,9 @@ std::string SetDuration(const SettingRule& rule, const std::string& text,
                         std::chrono::milliseconds& target) {
   const auto duration = DurationOf(text);
   if (!duration) return NotA("a duration with its unit, such as 250ms, 90s or 5m", text);
-  if (duration->count() < static_cast<std::int64_t>(rule.min)) {
-    return "is at least " + WithUnit(rule.min, kTimeUnits, "ms");
-  }
-  target = *duration;
-  return {};
+  std::string wrong = OutOfRange(rule, static_cast<std::uint64_t>(duration->count()), kTimeMax);
+  if (wrong.empty()) target = *duration;
+  return wrong;
 }
 
 std::string SetList(const SettingRule& rule, std::span<const std::string> texts,
@@ -122,6 +132,12 @@ std::string_view Name(SettingShape shape) {
                                          "true or false", "count", "number",        "bytes",
                                          "duration",      "word"};
   return kNames[static_cast<std::size_t>(shape)];
+}
+
+std::string NumberText(SettingShape shape, std::uint64_t number) {
+  if (shape == SettingShape::kDuration) return WithUnit(number, kTimeUnits, "ms");
+  if (shape == SettingShape::kBytes) return WithUnit(number, kByteUnits, "");
+  return std::to_string(number);
 }
 
 std::string SetValue(const SettingRule& rule, std::span<const std::string> texts,
@@ -168,18 +184,16 @@ std::string ValueText(SettingShape shape, const SettingTarget& target) {
     case SettingShape::kSwitch:
       return *std::get<bool*>(target) ? "true" : "false";
     case SettingShape::kCount:
-      return std::to_string(number());
     case SettingShape::kBytes:
-      return WithUnit(number(), kByteUnits, "");
+      return NumberText(shape, number());
     case SettingShape::kNumber: {
       char text[32];
       const auto end = std::to_chars(text, text + sizeof(text), *std::get<double*>(target)).ptr;
       return {text, end};
     }
     case SettingShape::kDuration:
-      return WithUnit(
-          static_cast<std::uint64_t>(std::get<std::chrono::milliseconds*>(target)->count()),
-          kTimeUnits, "ms");
+      return NumberText(
+          shape, static_cast<std::uint64_t>(std::get<std::chrono::milliseconds*>(target)->count()));
     case SettingShape::kFiles:
     case SettingShape::kList: {
       std::string text;

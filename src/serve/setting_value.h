@@ -36,9 +36,13 @@ struct SettingRule {
   SettingShape shape = SettingShape::kText;
   std::span<const std::string_view> words = {};
   std::uint64_t min = 0;
+  std::uint64_t max = 0;  // zero: that of the shape
 };
 std::string SetValue(const SettingRule& rule, std::span<const std::string> texts,
                      const SettingTarget& target);
+
+// "256", "64M", "20s": a count, bytes or milliseconds.
+std::string NumberText(SettingShape shape, std::uint64_t number);
 
 // The other way round: text that would set it to what it is. Items of a list are parted by commas.
 std::string ValueText(SettingShape shape, const SettingTarget& target);

@@ -56,7 +56,7 @@ class Loading {
     const SettingTarget target = setting.target(loaded_.settings);
     std::string source = "default";
     const auto set = [&](std::span<const std::string> texts, std::string from) {
-      const SettingRule rule{setting.shape, setting.words, setting.min};
+      const SettingRule rule{setting.shape, setting.words, setting.min, setting.max};
       source = std::move(from);
       return SetValue(rule, texts, target);
     };
@@ -169,10 +169,6 @@ class Loading {
   void Complete() {
     ServeSettings& settings = loaded_.settings;
     ServerOptions& server = settings.server;
-    if (server.http.certificate_file.empty() != server.http.key_file.empty()) {
-      faults_.push_back({"", "tls.certificate and tls.key need each other"});
-    }
-    if (server.http.listen.empty()) faults_.push_back({"", "listen names no address"});
     using Overload = AdmissionPolicy::Overload;
     server.engine.admission.overload = settings.overload == "queue"   ? Overload::kQueue
                                        : settings.overload == "delay" ? Overload::kDelay
@@ -235,6 +231,10 @@ std::string SettingsMarkdown() {
       words.append(words.empty() ? "" : ", ").append(word);
     }
     if (!words.empty()) type = setting.shape == SettingShape::kList ? "list of " + words : words;
+    if (setting.max != 0) {
+      type += ", " + NumberText(setting.shape, setting.min) + " to " +
+              NumberText(setting.shape, setting.max);
+    }
     row({Cell(setting.key), Cell(VariableOf(setting.key)),
          setting.flag.empty() ? "" : Cell("--" + std::string(setting.flag)), type,
          Cell(ValueText(setting.shape, setting.target(defaults))), std::string(setting.meaning)});

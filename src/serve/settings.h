@@ -41,6 +41,7 @@ struct Setting {
   SettingTarget (*target)(ServeSettings& settings) = nullptr;
   std::span<const std::string_view> words = {};  // kWord, and what a kList may hold
   std::uint64_t min = 0;
+  std::uint64_t max = 0;  // zero: more than anybody needs
 };
 
 // The one table of settings: file, environment, flags, help and documents follow from it. Beside
@@ -70,8 +71,9 @@ struct LoadedSettings {
 };
 
 // A flag goes before the environment, the environment before the file, the file before the default.
-// `server` is complete but for the data folder. kInvalidArgument with every fault; those of the
-// file with line and column. Reads the files that hold webhook secrets.
+// `server` is complete but for the data folder; whether it can be served, CheckServable says.
+// kInvalidArgument with every fault, also of a variable that is close to one that there is; those
+// of the file with line and column. Reads the files that hold webhook secrets.
 Result<LoadedSettings> LoadSettings(const SettingSources& sources);
 
 // The table as docs/configuration.md shows it.

@@ -111,7 +111,11 @@ TEST(SettingsTest, ValuesOfAnotherShapeAreRefused) {
   EXPECT_THAT(FaultsOf(FromFile("drainTimeout: 20")), HasSubstr("a duration with its unit"));
   EXPECT_THAT(FaultsOf(FromFile("store: {memory: 5T}")), HasSubstr("a number of bytes"));
   EXPECT_THAT(FaultsOf(FromFile("ioThreads: 0")), HasSubstr("is at least 1"));
-  EXPECT_THAT(FaultsOf(FromFile("ioThreads: 5000000000")), HasSubstr("is too large"));
+  EXPECT_THAT(FaultsOf(FromFile("ioThreads: 1000000000")), HasSubstr("is at most 256"));
+  EXPECT_THAT(FaultsOf(FromFile("admission: {queue: 5000000000}")), HasSubstr("is at most"));
+  EXPECT_THAT(FaultsOf(FromFile("limits: {head: 1G}")), HasSubstr("is at most 16M"));
+  EXPECT_THAT(FaultsOf(FromFile("store: {cache: 4000000G}")), HasSubstr("is at most 1048576G"));
+  EXPECT_THAT(FaultsOf(FromFile("drainTimeout: 5000d")), HasSubstr("is at most 3650d"));
   EXPECT_THAT(FaultsOf(FromFile("ioThreads: [1, 2]")), HasSubstr("takes one value"));
   EXPECT_THAT(FaultsOf(FromFile("ioThreads: {a: 1}")), HasSubstr("has no value here"));
   EXPECT_THAT(FaultsOf(FromFile("metrics: {open: yes}")), HasSubstr("true or false, not 'yes'"));
@@ -123,8 +127,26 @@ TEST(SettingsTest, ValuesOfAnotherShapeAreRefused) {
   EXPECT_THAT(FaultsOf(FromFile("dev: true\ndev: false")), HasSubstr("dev"));
   EXPECT_THAT(FaultsOf(FromFile("admission: {tenant: {startsPerSecond: -1}}")),
               HasSubstr("zero or more"));
-  EXPECT_THAT(FaultsOf(FromFile("tls: {key: k.pem}")), HasSubstr("need each other"));
-  EXPECT_THAT(FaultsOf(FromFile("listen: []")), HasSubstr("names no address"));
+}
+
+std::string UnservableOf(const std::string& text) {
+  const auto loaded = LoadSettings(FromFile(text));
+  if (!loaded) return "not loaded";
+  const Status fit = CheckServable(loaded->settings.server);
+  return fit ? std::string() : ToString(fit.error());
+}
+
+TEST(SettingsTest, WhatNoServerCanStartWithIsFoundWithoutStartingOne) {
+  EXPECT_EQ(UnservableOf(""), "");
+  EXPECT_EQ(UnservableOf("dev: true\nlisten: ['[::1]:0', localhost:1]"), "");
+  EXPECT_THAT(UnservableOf("listen: foo"), HasSubstr("listen: 'foo' is not HOST:PORT"));
+  EXPECT_THAT(UnservableOf("listen: 127.0.0.1:99999"), HasSubstr("a port up to 65535"));
+  EXPECT_THAT(UnservableOf("listen: []"), HasSubstr("names no address"));
+  EXPECT_THAT(UnservableOf("dev: true\nlisten: 0.0.0.0:7809"), HasSubstr("loopback only"));
+  EXPECT_THAT(UnservableOf("tls: {key: k.pem}"), HasSubstr("need each other"));
+  EXPECT_THAT(
+      UnservableOf("tls: {certificate: /nowhere/c.pem, key: /nowhere/k.pem}"),
+      HasSubstr("tls.certificate: the certificate '/nowhere/c.pem' cannot be used: No such file"));
 }
 
 TEST(SettingsTest, AFileOfCommentsSaysNothing) {

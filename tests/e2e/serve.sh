@@ -260,6 +260,22 @@ run serve --config wrong.yaml
 expect "no server starts with it" '((status == 2)) && says wrong.yaml err'
 run doctor --config wrong.yaml
 expect "and doctor says so" '((status == 7)) && says "fail  settings"'
+# unservable TEXT WORDS: settings that serve, config check and doctor refuse alike.
+unservable() {
+  local words=$2
+  printf '%b\n' "$1" >unservable.yaml
+  run config check unservable.yaml
+  expect "config check refuses $1" '((status == 2)) && says "$words" err'
+  run doctor --config unservable.yaml
+  expect "doctor refuses $1" '((status == 7)) && says "fail  settings"'
+  run serve --config unservable.yaml
+  expect "serve refuses $1" '((status == 2)) && says "$words" err'
+}
+unservable 'listen: foo' "listen (unservable.yaml:1:9): 'foo' is not HOST:PORT"
+unservable 'listen: 127.0.0.1:99999' 'a port up to 65535'
+unservable 'dev: true\nlisten: 0.0.0.0:7809' 'loopback only'
+unservable 'tls: {certificate: no.pem, key: no.pem}' 'no.pem'
+unservable 'ioThreads: 1000000000' 'is at most 256'
 
 # ---- TLS and the log
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout key.pem -out cert.pem \
