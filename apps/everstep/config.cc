@@ -33,6 +33,9 @@ ExitCode Check(const Arguments& arguments, Output& out) {
   const std::string file = arguments.operands().empty() ? "" : arguments.operands().front();
   const auto loaded = SettingsFor(arguments, *folder, file);
   if (!loaded) return Fail(loaded.error(), out);
+  for (const std::string& variable : loaded->strange_variables) {
+    out.WriteError("everstep: warning: " + Printable(StrangeVariableText(variable)) + "\n");
+  }
   if (const Status fit = CheckServable(*loaded); !fit) return Fail(fit.error(), out);
   const OutputForm form = FormOf(arguments);
   if (form != OutputForm::kTable) {

@@ -29,6 +29,10 @@ std::vector<Finding> FindingsOf(const Arguments& arguments, const Folder& folder
     const Status fit = CheckServable(*loaded);
     findings.push_back(fit ? Finding{Finding::Verdict::kOk, "settings", "can be used", {}}
                            : Unusable(fit.error()));
+    for (const std::string& variable : loaded->strange_variables) {
+      findings.push_back({Finding::Verdict::kWarn, "settings", StrangeVariableText(variable),
+                          "look for a slip in its name; docs/configuration.md has all"});
+    }
     settings = std::move(loaded->settings);
   } else {
     findings.push_back(Unusable(loaded.error()));

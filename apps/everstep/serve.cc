@@ -96,6 +96,9 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   if (const Status made = folder->Make(); !made) return Fail(made.error(), out);
   const ServeSettings& settings = loaded->settings;
   StreamLog log(LogOptionsOf(settings), SystemClock());
+  for (const std::string& variable : loaded->strange_variables) {
+    log.Write({LogLevel::kWarn, "server.setting", StrangeVariableText(variable)});
+  }
   AlertBoard alerts;
   ServerOptions options = OptionsOf(settings, *folder);
   options.api.log = &log;

@@ -66,6 +66,7 @@ Result<LoadedSettings> SettingsFor(const Arguments& arguments, const Folder& fol
     sources.text = *std::move(text);
   }
   sources.environment = EnvironmentVariable;
+  sources.variables = EnvironmentNames("EVERSTEP_");
   for (const Setting& setting : SettingTable()) {
     const bool given = !setting.flag.empty() && HasOption(arguments.command(), setting.flag) &&
                        arguments.Has(setting.flag);
@@ -101,6 +102,10 @@ Status CheckServable(const LoadedSettings& loaded) {
     if (value != loaded.values.end()) fault.pointer += " (" + value->source + ")";
   }
   return error;
+}
+
+std::string StrangeVariableText(std::string_view variable) {
+  return std::string(variable) + " is no setting and nothing else that Everstep knows";
 }
 
 }  // namespace everstep::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arguments.h"
@@ -25,5 +26,8 @@ Result<LoadedSettings> SettingsFor(const Arguments& arguments, const Folder& fol
 
 // Whether a server can be started with them (serve/server.h); faults say who gave the value.
 Status CheckServable(const LoadedSettings& loaded);
+
+// Of LoadedSettings::strange_variables.
+std::string StrangeVariableText(std::string_view variable);
 
 }  // namespace everstep::cli

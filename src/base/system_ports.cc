@@ -1,6 +1,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -48,6 +49,16 @@ std::optional<std::string> EnvironmentVariable(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
   if (value == nullptr) return std::nullopt;
   return value;
+}
+
+std::vector<std::string> EnvironmentNames(std::string_view prefix) {
+  std::vector<std::string> names;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    if (variable.starts_with(prefix)) names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 Random& SystemRandom() {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "flow/nearest.h"
 #include "serve/private_file.h"
 #include "serve/settings_file.h"
 
@@ -14,6 +15,33 @@ namespace {
 constexpr std::string_view kHarmlessTools[] = {"noop", "echo", "merge", "sleep", "http"};
 constexpr std::size_t kSecretBytesMax = 4 << 10;
 constexpr std::size_t kSinkBytesMax = 64 << 10;
+
+// Variables that are no settings: of the program's other commands, of the processes of steps, of
+// SDKs, of the tools that build and test Everstep.
+constexpr std::string_view kPrefix = "EVERSTEP_";
+constexpr std::string_view kOtherVariables[] = {
+    "EVERSTEP_DATA",
+    "EVERSTEP_CONFIG",
+    "EVERSTEP_STORE",
+    "EVERSTEP_SERVER",
+    "EVERSTEP_TOKEN",
+    "EVERSTEP_TOKEN_FILE",
+    "EVERSTEP_CA_FILE",
+    "EVERSTEP_RUN_ID",
+    "EVERSTEP_STEP_ID",
+    "EVERSTEP_ATTEMPT",
+    "EVERSTEP_IDEMPOTENCY_KEY",
+    "EVERSTEP_URL",
+    "EVERSTEP_APP_URL",
+    "EVERSTEP_CONCURRENCY",
+    "EVERSTEP_DEPLOYMENT_ID",
+    "EVERSTEP_DELIVERY_SECRET",
+    "EVERSTEP_ENCRYPTION_SECRET",
+    "EVERSTEP_SKIP_SETUP",
+    "EVERSTEP_CHAOS_SEED",
+    "EVERSTEP_CHAOS_SECONDS",
+    "EVERSTEP_CHAOS_RUNTIMES",
+};
 
 std::vector<std::string> Parted(std::string_view text) {
   std::vector<std::string> items;
@@ -41,6 +69,7 @@ class Loading {
     TakeTenants();
     TakeWebhooks();
     TakeSinks();
+    CheckVariables();
     Complete();
     if (faults_.empty()) return std::move(loaded_);
     std::string message = "the settings do not hold";
@@ -123,6 +152,33 @@ class Loading {
       }
       loaded_.settings.webhooks[tenant] = given.texts;
       loaded_.values.push_back({"webhooks." + tenant, shown, PlaceOf(given)});
+    }
+  }
+
+  // What differs by a letter or two from a name that there is was meant to be it. Others are only
+  // told of: a service named `everstep` has EVERSTEP_SERVICE_HOST in all pods beside it.
+  void CheckVariables() {
+    std::vector<std::string> known(std::begin(kOtherVariables), std::end(kOtherVariables));
+    for (const Setting& setting : SettingTable()) known.push_back(VariableOf(setting.key));
+    for (const auto& [tenant, given] : file_.webhooks) {
+      for (const std::string& reference : given.texts) {
+        if (reference.starts_with("env:")) known.push_back(reference.substr(4));
+      }
+    }
+    std::vector<std::string_view> words;
+    for (const std::string& name : known) {
+      if (name.starts_with(kPrefix)) words.push_back(std::string_view(name).substr(kPrefix.size()));
+    }
+    for (const std::string& name : sources_.variables) {
+      const std::string_view word = std::string_view(name).substr(kPrefix.size());
+      if (std::ranges::find(words, word) != words.end()) continue;
+      std::string meant = DidYouMean(word, words);
+      if (meant.empty()) {
+        loaded_.strange_variables.push_back(name);
+      } else {
+        meant.insert(meant.find('\'') + 1, kPrefix);
+        faults_.push_back({name, "there is no such setting" + meant});
+      }
     }
   }
 

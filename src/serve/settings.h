@@ -57,6 +57,7 @@ struct SettingSources {
   // May be empty: no environment.
   std::function<std::optional<std::string>(std::string_view variable)> environment;
   std::vector<std::pair<std::string, std::vector<std::string>>> flags;  // as given
+  std::vector<std::string> variables{};  // of the environment, the names that begin with EVERSTEP_
 };
 
 // What holds, and who said so. Secrets are shown as references, never as what they refer to.
@@ -68,6 +69,8 @@ struct SettingValue {
 struct LoadedSettings {
   ServeSettings settings;
   std::vector<SettingValue> values;  // in the order of the table
+  // Variables that begin with EVERSTEP_ and mean nothing to any part of Everstep.
+  std::vector<std::string> strange_variables;
 };
 
 // A flag goes before the environment, the environment before the file, the file before the default.

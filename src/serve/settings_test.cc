@@ -149,6 +149,37 @@ TEST(SettingsTest, WhatNoServerCanStartWithIsFoundWithoutStartingOne) {
       HasSubstr("tls.certificate: the certificate '/nowhere/c.pem' cannot be used: No such file"));
 }
 
+TEST(SettingsTest, AMistypedVariableIsRefusedAndAStrangeOneTold) {
+  SettingSources sources = FromFile("webhooks: {acme: env:EVERSTEP_ACME_HOOK}\n");
+  sources.environment = [](std::string_view name) -> std::optional<std::string> {
+    if (name == "EVERSTEP_ACME_HOOK") return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    return std::nullopt;
+  };
+  // Of a pod beside a service, of a step's process, of a test: all of them start servers.
+  sources.variables = {"EVERSTEP_ACME_HOOK",
+                       "EVERSTEP_ATTEMPT",
+                       "EVERSTEP_CHAOS_SEED",
+                       "EVERSTEP_DATA",
+                       "EVERSTEP_ENV",
+                       "EVERSTEP_IDEMPOTENCY_KEY",
+                       "EVERSTEP_IO_THREADS",
+                       "EVERSTEP_PORT",
+                       "EVERSTEP_PORT_7233_TCP",
+                       "EVERSTEP_PORT_7233_TCP_PROTO",
+                       "EVERSTEP_SERVICE_HOST",
+                       "EVERSTEP_SERVICE_PORT",
+                       "EVERSTEP_SERVICE_PORT_API"};
+  const auto loaded = LoadSettings(sources);
+  ASSERT_TRUE(loaded) << ToString(loaded.error());
+  EXPECT_THAT(loaded->strange_variables,
+              ElementsAre("EVERSTEP_ENV", "EVERSTEP_PORT", "EVERSTEP_PORT_7233_TCP",
+                          "EVERSTEP_PORT_7233_TCP_PROTO", "EVERSTEP_SERVICE_HOST",
+                          "EVERSTEP_SERVICE_PORT", "EVERSTEP_SERVICE_PORT_API"));
+  sources.variables = {"EVERSTEP_IO_THRADS"};
+  EXPECT_THAT(FaultsOf(sources), HasSubstr("EVERSTEP_IO_THRADS: there is no such setting; did you "
+                                           "mean 'EVERSTEP_IO_THREADS'?"));
+}
+
 TEST(SettingsTest, AFileOfCommentsSaysNothing) {
   EXPECT_TRUE(LoadSettings(FromFile("")));
   EXPECT_TRUE(LoadSettings(FromFile("# a comment\n\n   # another")));

@@ -276,6 +276,12 @@ unservable 'listen: 127.0.0.1:99999' 'a port up to 65535'
 unservable 'dev: true\nlisten: 0.0.0.0:7809' 'loopback only'
 unservable 'tls: {certificate: no.pem, key: no.pem}' 'no.pem'
 unservable 'ioThreads: 1000000000' 'is at most 256'
+EVERSTEP_IO_THRADS=2 run config check
+expect "a mistyped variable is refused" "((status == 2)) && says \"did you mean 'EVERSTEP_IO_THREADS'?\" err"
+EVERSTEP_IO_THRADS=2 run serve
+expect "by serve too" '((status == 2)) && says EVERSTEP_IO_THRADS err'
+EVERSTEP_SERVICE_HOST=10.0.0.7 run config check
+expect "one that may be somebody else's is warned of" '((status == 0)) && says "warning: EVERSTEP_SERVICE_HOST" err'
 
 # ---- TLS and the log
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout key.pem -out cert.pem \
