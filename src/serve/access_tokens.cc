@@ -1,6 +1,7 @@
 #include "serve/access_tokens.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/hmac.h"
@@ -85,7 +86,6 @@ Status AccessTokens::MakeAdminToken() {
   // First the secret, then the token: a crash between leaves no valid token that nobody knows.
   if (Status written = WritePrivateFile(admin_token_path_, text + "\n"); !written) return written;
   tokens.emplace(token.view.token_id, token);
-  made_admin_token_ = true;
   return Replace(std::move(tokens));
 }
 
@@ -93,6 +93,11 @@ std::string AccessTokens::MakeText(std::string_view token_id, Sha256Digest& secr
   const std::string word = RandomWord(random_, kSecretCharacters);
   secret = Sha256(word);
   return std::string(kPrefix) + std::string(token_id) + "_" + word;
+}
+
+bool AccessTokens::has_admin_token_file() const {
+  std::error_code failed;
+  return std::filesystem::exists(admin_token_path_, failed);
 }
 
 AccessTokens::Answer AccessTokens::Authenticate(std::string_view token) {

@@ -72,8 +72,8 @@ class AccessTokens {
   static Result<std::unique_ptr<AccessTokens>> Open(const std::string& directory, Clock& clock,
                                                     Random& random);
 
-  // Whether Open made an admin's token, and where tokens are told of.
-  bool made_admin_token() const { return made_admin_token_; }
+  // Whether an admin's token that Open made, now or earlier, still lies where it was written.
+  bool has_admin_token_file() const;
   const std::string& admin_token_path() const { return admin_token_path_; }
 
   // Of a token as it is sent. Takes as long for an unknown id as for a wrong secret.
@@ -123,7 +123,6 @@ class AccessTokens {
   const std::string admin_token_path_;
   Clock& clock_;
   Random& random_;
-  bool made_admin_token_ = false;
   std::mutex change_;                // one change at a time; held while the file is written
   mutable std::shared_mutex mutex_;  // guards the map; never held while the disk works
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;

@@ -51,7 +51,7 @@ class AccessTokensTest : public ::testing::Test {
 };
 
 TEST_F(AccessTokensTest, TheFirstStartMakesAnAdminsTokenInAFileOfItsOwn) {
-  EXPECT_TRUE(tokens_->made_admin_token());
+  EXPECT_TRUE(tokens_->has_admin_token_file());
   const auto answer = tokens_->Authenticate(AdminToken());
   EXPECT_EQ(answer.refusal, Refusal::kNone);
   EXPECT_EQ(answer.caller.tenant_id, "default");
@@ -66,12 +66,16 @@ TEST_F(AccessTokensTest, TheFirstStartMakesAnAdminsTokenInAFileOfItsOwn) {
 TEST_F(AccessTokensTest, LaterStartsMakeNoneAsLongAsAnAdminCanGetIn) {
   const std::string admin = AdminToken();
   Reopen();
-  EXPECT_FALSE(tokens_->made_admin_token());
+  EXPECT_EQ(AdminToken(), admin);
+  EXPECT_TRUE(tokens_->has_admin_token_file());
+  std::filesystem::remove(directory_ / "admin-token");
+  Reopen();
+  EXPECT_FALSE(tokens_->has_admin_token_file());
   EXPECT_EQ(Try(admin), Refusal::kNone);
   const std::string id = tokens_->List("default").front().token_id;
   ASSERT_TRUE(*tokens_->Revoke(id, "default"));
   Reopen();
-  EXPECT_TRUE(tokens_->made_admin_token());
+  EXPECT_TRUE(tokens_->has_admin_token_file());
   EXPECT_EQ(Try(admin), Refusal::kRevoked);
   EXPECT_EQ(Try(AdminToken()), Refusal::kNone);
 }

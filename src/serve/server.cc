@@ -39,7 +39,7 @@ class RunningServer final : public Server {
 
   std::vector<std::string> addresses() const override { return http_->addresses(); }
   std::string admin_token_path() const override {
-    return tokens_ && tokens_->made_admin_token() ? tokens_->admin_token_path() : std::string();
+    return tokens_ && tokens_->has_admin_token_file() ? tokens_->admin_token_path() : std::string();
   }
   Engine& engine() override { return *engine_.engine; }
   bool Drain(std::chrono::milliseconds wait) override;
@@ -72,6 +72,7 @@ class RunningServer final : public Server {
   std::unique_ptr<MessageQueue> queue_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> http_;
+  bool started_ = false;  // that it stops is only told of one that was
 };
 
 Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
@@ -124,6 +125,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   server->queue_->Start();
   server->api_->SetHttpMetrics([&http = *server->http_] { return http.Metrics(); });
   server->Note("server.start");
+  server->started_ = true;
   for (const std::string& address : server->addresses()) {
     server->Tell({LogLevel::kInfo, "server.start", "listening", {{"address", address}}});
   }
@@ -179,8 +181,10 @@ RunningServer::~RunningServer() {
     engine_.engine->Stop();
     engine_.work->StopLending();
   }
-  if (audit_) Note("server.stop");
-  if (audit_) Tell({LogLevel::kInfo, "server.stop", "stopped"});
+  if (started_) {
+    Note("server.stop");
+    Tell({LogLevel::kInfo, "server.stop", "stopped"});
+  }
   api_.reset();
   bus_.reset();
   queue_.reset();

@@ -40,7 +40,7 @@ class Server {
   virtual ~Server() = default;
 
   virtual std::vector<std::string> addresses() const = 0;
-  // Where the token of the first admin was written; empty: there was one before, or none is needed.
+  // The file with the token of the first admin; empty: it was moved away, or none is needed.
   virtual std::string admin_token_path() const = 0;
   virtual Engine& engine() = 0;
   // Takes no more requests, answers what has come, lets steps finish. False: something was still

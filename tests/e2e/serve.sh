@@ -53,6 +53,7 @@ YAML
 serve first
 expect "a server says where it listens" '[[ $url == http://127.0.0.1:* ]]'
 expect "and where the first admin's token is" 'says "admin-token" first.out && [[ -s data/admin-token ]]'
+first_token=$(<data/admin-token)
 expect "which only its user can read" '[[ $(stat -c %a data/admin-token) == 600 ]]'
 export EVERSTEP_SERVER=$url
 run ls
@@ -171,7 +172,8 @@ run ls
 expect "a server that is not there is said so" '((status == 10)) && says SERVER_UNAVAILABLE err'
 serve second
 export EVERSTEP_SERVER=$url
-expect "the next start makes no second admin's token" '! says admin-token second.out'
+expect "the next start says again where the admin's token is" 'says admin-token second.out'
+expect "and makes no second one" '[[ $(cat data/admin-token) == "$first_token" ]]'
 run events naps --until-end
 expect "what was running goes on" '((status == 0)) && says RunCompleted'
 stop second
@@ -209,6 +211,14 @@ run events watched
 expect "without loss or repetition" 'cmp -s out followed.out && cmp -s out watched.out'
 run serve --data elsewhere --listen "${url#http://}"
 expect "an address that is in use is said so" '((status == 12)) && says "ADDRESS_IN_USE: another process listens at" err'
+expect "a start that failed is not followed by a stop" '! says server.stop err && ! grep -q server.stop elsewhere/audit.log'
+serve late --data elsewhere
+expect "and the next one says where the admin's token is" 'says elsewhere/admin-token late.out'
+stop late
+rm elsewhere/admin-token
+serve later --data elsewhere
+expect "until it is moved away" '! says admin-token later.out'
+stop later
 child=$risen
 stop risen
 
