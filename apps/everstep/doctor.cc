@@ -8,11 +8,13 @@
 #include "doctor_checks.h"
 #include "output.h"
 #include "serve_settings.h"
+#include "server_access.h"
 
 namespace everstep::cli {
 namespace {
 
-constexpr OptionSpec kOptions[] = {kFolderOption, kConfigOption, kOutputOption};
+constexpr OptionSpec kOptions[] = {kFolderOption,    kConfigOption, kServerOption,
+                                   kTokenFileOption, kCaFileOption, kOutputOption};
 constexpr std::string_view kVerdicts[] = {"ok", "warn", "fail"};
 constexpr Colour kColours[] = {Colour::kGreen, Colour::kYellow, Colour::kRed};
 
@@ -46,7 +48,12 @@ std::vector<Finding> FindingsOf(const Arguments& arguments, const Folder& folder
   findings.push_back(CheckHandles(server));
   findings.push_back(CheckClock(folder));
   findings.push_back(CheckTls(server));
-  findings.push_back(CheckServer(folder, server));
+  const auto elsewhere = FindServer(arguments);
+  if (!elsewhere) {
+    findings.push_back({Finding::Verdict::kFail, "server", elsewhere.error().message, {}});
+  } else {
+    findings.push_back(*elsewhere ? CheckServer(**elsewhere) : CheckServer(folder, server));
+  }
   return findings;
 }
 
@@ -99,7 +106,8 @@ const Command kDoctor{
     0,
     "Check a data folder, this machine and its server, and say what to do.",
     "Looks at permissions, disk, the store, the audit log, limits, the clock, TLS files and\n"
-    "settings, and asks the server if one runs. Exits with 7 if a check failed.",
+    "settings, and asks the server: the one of --server, else one that has the folder open. Exits\n"
+    "with 7 if a check failed.",
     kOptions,
     Run,
 };

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/timestamp.h"
 #include "base/unique_fd.h"
+#include "client/api_client.h"
 #include "everstep/log.h"
 #include "net/certificate.h"
 #include "net/http_client.h"
@@ -236,6 +237,21 @@ Finding CheckServer(const Folder& folder, const ServerOptions& options) {
   return {kFail, "server",
           address + " is not ready: status " + std::to_string(outcome.response.status),
           "see its log; /readyz says why"};
+}
+
+Finding CheckServer(const ClientOptions& options) {
+  ApiClient api(options);
+  if (const auto ready = api.Send({.path = "/readyz"}); !ready) {
+    return {kFail, "server", options.url + " is not ready: " + ready.error().message,
+            "look whether it runs; its log and /readyz say why"};
+  }
+  if (const auto known = api.Send({.path = "/v1/counts"}); !known) {
+    const std::string code(Name(known.error().code));
+    return {kFail, "server",
+            options.url + " is ready, but refuses: " + code + ": " + known.error().message,
+            "see 'everstep help " + code + "'"};
+  }
+  return Fine("server", options.url + " is ready and takes the token");
 }
 
 }  // namespace everstep::cli

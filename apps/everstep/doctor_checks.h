@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data_folder.h"
+#include "everstep/client.h"
 #include "serve/settings.h"
 
 namespace everstep::cli {
@@ -27,6 +28,9 @@ Finding CheckHandles(const ServerOptions& options);
 Finding CheckClock(const Folder& folder);
 Finding CheckTls(const ServerOptions& options);
 Finding CheckAudit(const Folder& folder);
+// One that has the folder open.
 Finding CheckServer(const Folder& folder, const ServerOptions& options);
+// The one that commands are to ask, and their token.
+Finding CheckServer(const ClientOptions& options);
 
 }  // namespace everstep::cli

@@ -158,6 +158,10 @@ expect "a folder with a server is left to it" '((status == 5)) && says "--server
 EVERSTEP_SERVER= run doctor
 expect "doctor finds a sound folder sound" '((status == 0)) && says "ok    audit" && says "has it open"'
 expect "and reminds of the admin's token" 'says "warn  admin-token"'
+run doctor
+expect "and asks the server of the environment" '((status == 0)) && says "ok    server        $EVERSTEP_SERVER is ready"'
+EVERSTEP_TOKEN=est_wrong run doctor
+expect "with its token" '((status == 7)) && says UNAUTHENTICATED'
 run audit verify
 expect "the audit log is in order" '((status == 0)) && says "in order" && says "head: entry"'
 
@@ -215,6 +219,11 @@ expect "a start that failed is not followed by a stop" '! says server.stop err &
 serve late --data elsewhere
 expect "and the next one says where the admin's token is" 'says elsewhere/admin-token late.out'
 stop late
+EVERSTEP_STORE_FREE_READY=900000G serve full --data elsewhere
+EVERSTEP_SERVER=$url run doctor
+expect "a server with little disk is not ready" '((status == 7)) && says "fail  server" && says "is not ready"'
+stop full
+expect "which is no failure of the one who asks" '! says request.failed err'
 rm elsewhere/admin-token
 serve later --data elsewhere
 expect "until it is moved away" '! says admin-token later.out'
@@ -347,15 +356,18 @@ print('metadata: {planId: big, planVersion: "1.0"}\nsteps:')
 for i in range(3000):
     print('  - {stepId: s%d, kind: noop, when: "{{ false }}"}' % i)
 PYTHON
-EVERSTEP_LOG_SLOW_REQUEST=1ms EVERSTEP_STORE_FREE_READY=1000000G serve slow
+EVERSTEP_LOG_SLOW_REQUEST=1ms serve slow
 run start big.yaml --server "$url"
 expect "a large plan is taken" '((status == 0))'
 wait_for 'says "\"event\":\"request.slow\"" slow.err'
 expect "a slow request is logged with its operation and trace" \
   'grep "request.slow" slow.err | grep "\"operation\":\"startRun\"" | grep -q "\"traceId\":\"[0-9a-f]\{32\}\""'
-python3 -c "import urllib.request as u;u.urlopen('$url/readyz')" 2>/dev/null
+stop slow
+EVERSTEP_STORE_FREE_MIN=1000000G serve slow
+run start greet.yaml --server "$url"
+expect "a start is refused without room" '((status == 5)) && says STORE_FULL err'
 wait_for 'says "\"event\":\"request.failed\"" slow.err'
-expect "and so is an answer of 5xx" 'grep request.failed slow.err | grep -q "\"status\":503"'
+expect "and so is an answer of 5xx" 'grep request.failed slow.err | grep -q "\"status\":507"'
 stop slow
 begin dev serve --listen 127.0.0.1:0 --dev --data devdata
 wait_for "says 'listening on ' dev.out"
