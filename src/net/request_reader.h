@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "net/body_decoder.h"
@@ -39,7 +40,7 @@ class RequestReader {
   // Of the request whose body is being read, or was read last.
   bool unproven_body() const { return unproven_; }
   // What has come of a body that is refused.
-  void DropBody() { request_.body = {}; }
+  void DropBody() { std::string().swap(request_.body); }  // an assignment would keep the memory
   // The client waits to be told that it may send the body. True once.
   bool TakeContinue();
   std::size_t buffered_bytes() const { return in_body_ ? request_.body.capacity() : 0; }
