@@ -25,8 +25,8 @@ class CommitUnit {
   bool settled() const { return state_.load(std::memory_order_acquire) == kSettled; }
   // Of a settled unit: durable, or why not.
   Status outcome() const { return error_ ? Status(*error_) : Ok(); }
-  // Of a settled unit that nobody else has: it becomes a new one, with the memory that it has. False:
-  // that is more than most need.
+  // Of a settled unit that nobody else has: it becomes a new one, with the memory that it has.
+  // False: that is more than most need.
   bool Reuse();
 
  private:

@@ -163,7 +163,8 @@ TEST_F(LocalEngineThreaded, AQueuedRunIsStartedOnceWhoeverAsks) {
     ASSERT_TRUE(ended && *ended) << run;
   }
   EXPECT_EQ(tools_->Repeated(), 0);
-  EXPECT_EQ(engine_->Metrics().runs_ended, 20U);
+  const LogHealth health = engine_->embedded_log().Health("default");
+  EXPECT_EQ(health.runs_by_status[static_cast<std::size_t>(RunStatus::kCompleted)], 20U);
 }
 
 TEST_F(LocalEngineThreaded, AnEngineThatStopsAnswersEverybody) {
