@@ -14,7 +14,7 @@ constexpr std::string_view kParts[] = {"all",      "appends", "batches",   "one-
 constexpr OptionSpec kOptions[] = {
     {"only", OptionKind::kWord, "PART",
      "all, appends, batches, one-step, ten-step, lone, followers or idle", "all", kParts, false},
-    {"events", OptionKind::kCount, "N", "events of the part appends", "60000", {}, false},
+    {"events", OptionKind::kCount, "N", "events of the part appends", "240000", {}, false},
     {"batched", OptionKind::kCount, "N", "events of the part batches", "300000", {}, false},
     {"runs", OptionKind::kCount, "N", "runs of the part one-step", "20000", {}, false},
     {"ten-step-runs", OptionKind::kCount, "N", "runs of the part ten-step", "10000", {}, false},
