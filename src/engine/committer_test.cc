@@ -55,9 +55,8 @@ TEST_F(CommitterTest, OneWriteServesAllThatAreQueued) {
 // The memory of a decision serves the run's next one, so what somebody keeps must not change.
 TEST_F(CommitterTest, WhatSomebodyHoldsOfADecisionStaysAsItIs) {
   std::vector<std::shared_ptr<CommitUnit>> held;
-  Committer committer(*store_, clock_, [&held](auto units) {
-    held.insert(held.end(), units.begin(), units.end());
-  });
+  Committer committer(*store_, clock_,
+                      [&held](auto units) { held.insert(held.end(), units.begin(), units.end()); });
   AppendAuthority authority(*store_, committer, clock_, random_, {});
   const auto append = [&](EventType type) {
     const AppendOrder order = Order("a", type, type == kRunStarted ? "" : "s");

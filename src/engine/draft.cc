@@ -62,10 +62,7 @@ struct Draft::Savepoint {
   std::vector<std::pair<EntityState*, EntityState>> entities;  // as they were
 };
 
-Draft::Draft(LiveRun& run, World world)
-    : run_(run),
-      world_(world),
-      unit_(run.NewUnit()) {
+Draft::Draft(LiveRun& run, World world) : run_(run), world_(world), unit_(run.NewUnit()) {
   world_.touched.clear();
   unit_->change.run_id = run.run_id();
   unit_->change.status_before = run.state().status;

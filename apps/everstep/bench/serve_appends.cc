@@ -9,8 +9,8 @@ namespace everstep::cli {
 namespace {
 
 constexpr std::size_t kConnections = 64;
-// Of each kind, in turns: the machine may not be the same all the time. A turn lasts about a third of
-// a second, so that little of it is its beginning on new connections.
+// Of each kind, in turns: the machine may not be the same all the time. A turn lasts about a third
+// of a second, so that little of it is its beginning on new connections.
 constexpr std::size_t kTurns = 12;
 constexpr std::size_t kHellosPerTurn = 45'000;
 constexpr std::string_view kTarget = "/v1/events?dialect=contract";
