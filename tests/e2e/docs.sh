@@ -20,7 +20,7 @@ end_processes() {
 trap 'end_processes; rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/tmp"
 ln -s "$(realpath "$program")" "$work/bin/everstep"
-unset EVERSTEP_STORE EVERSTEP_SERVER EVERSTEP_TOKEN EVERSTEP_TOKEN_FILE EVERSTEP_CA_FILE EVERSTEP_CONFIG
+unset "${!EVERSTEP_@}"
 export PATH=$work/bin:$PATH TMPDIR=$work/tmp LC_ALL=C.UTF-8
 failures=0
 port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
