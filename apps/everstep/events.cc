@@ -82,9 +82,8 @@ const Command kEvents{
     1,
     1,
     "Print the events of a run, in any dialect, and follow them.",
-    "A dialect leaves out the events it has no word for. A server that goes away is waited for, "
-    "up\n"
-    "to a minute; no event is missed or printed twice.",
+    "A dialect leaves out the events it has no word for. A server that goes away is waited for,\n"
+    "up to a minute; no event is missed or printed twice.",
     kOptions,
     RunOnStore,
     &kOnStore,
