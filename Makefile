@@ -2,7 +2,7 @@
 
 PRESET ?= dev
 FUZZ_SECONDS ?= 60
-CHAOS_SECONDS ?= 240
+CHAOS_SECONDS ?= 75
 JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
 
@@ -17,7 +17,7 @@ help:
 	@echo 'make bench-devkit Workflow DevKit on Everstep beside its other worlds; needs npm'
 	@echo 'make bench-peers  the same work on Restate and DBOS beside ours; needs npm'
 	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS (default: 60)'
-	@echo 'make chaos    kill applications and their server at random, each for CHAOS_SECONDS (default: 240)'
+	@echo 'make chaos    kill applications and their server at random, each for CHAOS_SECONDS (default: 75)'
 	@echo 'make check    formatting, clang-tidy, layers, bans'
 	@echo 'make format   format all sources'
 	@echo 'make clean    remove build/'
@@ -56,7 +56,7 @@ fuzz:
 chaos:
 	@tools/setup build test
 	@tools/build release everstep
-	@EVERSTEP_CHAOS_SECONDS=$(CHAOS_SECONDS) EVERSTEP_CHAOS_RUNTIMES='stable suite next' tests/e2e/devkit_chaos.sh build/release/everstep
+	@EVERSTEP_CHAOS_SECONDS=$(CHAOS_SECONDS) EVERSTEP_CHAOS_RUNTIMES='stable suite next' EVERSTEP_CHAOS_LONG='20 2500 24' tests/e2e/devkit_chaos.sh build/release/everstep
 
 format:
 	@tools/setup check

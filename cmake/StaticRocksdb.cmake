@@ -11,6 +11,7 @@ endforeach()
 if(rocksdb_archive AND NOT rocksdb_needs MATCHES "NOTFOUND")
   set_target_properties(PkgConfig::rocksdb PROPERTIES
     INTERFACE_LINK_LIBRARIES "${rocksdb_archive};${rocksdb_needs};${CMAKE_DL_LIBS}"
-    # Its checksums are computed by ours (src/store/log_files.cc).
-    INTERFACE_LINK_OPTIONS "-Wl,--wrap=_ZN7rocksdb6crc32c6ExtendEjPKcm")
+    # Its checksums are computed by ours (src/store/log_files.cc), and blocks that do not match
+    # theirs are counted (src/store/block_faults.cc).
+    INTERFACE_LINK_OPTIONS "-Wl,--wrap=_ZN7rocksdb6crc32c6ExtendEjPKcm;-Wl,--wrap=_ZN7rocksdb19VerifyBlockChecksumENS_12ChecksumTypeEPKcmRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEm")
 endif()

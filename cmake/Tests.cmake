@@ -36,6 +36,8 @@ set(test_support ${tests})
 list(FILTER test_support EXCLUDE REGEX "_test\\.cc$")
 # These take too long with instrumentation.
 set(slow_tests ${CMAKE_SOURCE_DIR}/tests/engine_simulation_test.cc
+    ${CMAKE_SOURCE_DIR}/tests/store_crash_test.cc
+    ${CMAKE_SOURCE_DIR}/tests/store_damage_test.cc
     ${CMAKE_SOURCE_DIR}/tests/schema_equivalence_test.cc
     ${CMAKE_SOURCE_DIR}/src/serve/server_hostile_test.cc)
 if(EVERSTEP_SANITIZE)

@@ -3,7 +3,7 @@
     PYTHONPATH=sdk/python python3 examples/python_worker.py
     PYTHONPATH=sdk/python python3 examples/python_worker.py start examples/worker.yaml [QUANTITY]
 
-Both find the server by EVERSTEP_URL (http://127.0.0.1:7233 without) and EVERSTEP_TOKEN. The worker
+Both find the server by EVERSTEP_URL (http://127.0.0.1:7377 without) and EVERSTEP_TOKEN. The worker
 ends with Ctrl-C or SIGTERM: it takes nothing more, finishes what it has begun, and leaves.
 """
 

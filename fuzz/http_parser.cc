@@ -67,21 +67,24 @@ Reading Read(std::string_view bytes, std::size_t piece) {
   Reading reading;
   std::string unread;
   bool streaming = false;
+  bool paused = false;  // a packed body has more to give without further input
   while (!bytes.empty()) {
     unread += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
     std::string_view input = unread;
-    while (!input.empty()) {
+    while (!input.empty() || paused) {
       if (streaming) {
         streaming = !ReadPieces(reader, input, reading);
         if (reading.refused != 0) return reading;
         continue;
       }
-      const RequestReader::Outcome outcome = reader.Read(input);
+      const RequestReader::Outcome outcome = reader.Read(input, piece);
       if (outcome == RequestReader::Outcome::kRefused) {
         reading.refused = reader.refusal().status;
         return reading;
       }
+      paused = outcome == RequestReader::Outcome::kPaused;
+      if (paused) continue;
       if (outcome == RequestReader::Outcome::kMore) break;
       streaming = outcome == RequestReader::Outcome::kHead;
       reading.requests.push_back(streaming ? reader.TakeHead() : reader.TakeRequest());

@@ -17,7 +17,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
        {"application/json", "application/cloudevents+json", "application/cloudevents-batch+json"}) {
     const auto events = ReadInboundEvents({{"content-type", type}}, text, "id");
     if (!events || !rule) continue;
-    for (const InboundEvent& event : *events) (void)Apply(*rule, event);
+    for (const InboundEvent& event : *events) {
+      std::size_t operations_left = kInboundOperationsMax;
+      (void)Apply(*rule, event, operations_left);
+    }
   }
   return 0;
 }

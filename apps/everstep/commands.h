@@ -50,6 +50,7 @@ extern const Command kLogRuns;
 extern const Command kLogVerify;
 extern const Command kLogBackup;
 extern const Command kLogRestore;
+extern const Command kLogSalvage;
 extern const Command kLogCompact;
 extern const Command kLogRetain;
 extern const Command kLogHealth;
@@ -64,15 +65,16 @@ extern const Command kHelp;
 
 // All of them, in the order in which the help shows them.
 inline constexpr const Command* kCommands[] = {
-    &kRun,         &kStart,       &kServe,       &kConfigCheck, &kConfigTable,  &kLs,
-    &kShow,        &kEvents,      &kTimeline,    &kWhy,         &kSignal,       &kApprove,
-    &kDeliver,     &kReplay,      &kOutbox,      &kSinkSet,     &kSinkShow,     &kSinkPause,
-    &kSinkResume,  &kSinkRemove,  &kDlqList,     &kDlqShow,     &kDlqReplay,    &kDlqPurge,
-    &kPlanCheck,   &kPlanGraph,   &kSecretSet,   &kSecretList,  &kSecretRemove, &kLogAppend,
-    &kLogRead,     &kLogSnapshot, &kLogTimeline, &kLogRuns,     &kLogVerify,    &kLogBackup,
-    &kLogRestore,  &kLogCompact,  &kLogRetain,   &kLogHealth,   &kTokenCreate,  &kTokenList,
-    &kTokenRevoke, &kTokenRotate, &kAuditVerify, &kDoctor,      &kCompletion,   &kDemo,
-    &kBenchAppend, &kBenchRun,    &kBenchServe,  &kBenchBus,    &kVersion,      &kHelp,
+    &kRun,        &kStart,       &kServe,       &kConfigCheck, &kConfigTable,  &kLs,
+    &kShow,       &kEvents,      &kTimeline,    &kWhy,         &kSignal,       &kApprove,
+    &kDeliver,    &kReplay,      &kOutbox,      &kSinkSet,     &kSinkShow,     &kSinkPause,
+    &kSinkResume, &kSinkRemove,  &kDlqList,     &kDlqShow,     &kDlqReplay,    &kDlqPurge,
+    &kPlanCheck,  &kPlanGraph,   &kSecretSet,   &kSecretList,  &kSecretRemove, &kLogAppend,
+    &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,     &kLogVerify,    &kLogBackup,
+    &kLogRestore, &kLogSalvage,  &kLogCompact,  &kLogRetain,   &kLogHealth,    &kTokenCreate,
+    &kTokenList,  &kTokenRevoke, &kTokenRotate, &kAuditVerify, &kDoctor,       &kCompletion,
+    &kDemo,       &kBenchAppend, &kBenchRun,    &kBenchServe,  &kBenchBus,     &kVersion,
+    &kHelp,
 };
 
 }  // namespace everstep::cli

@@ -1,6 +1,5 @@
 #include "data_folder.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "store/directory_lock.h"
+
 namespace everstep::cli {
 namespace {
 
@@ -22,19 +23,6 @@ constexpr mode_t kForItsUser = 0700;
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-// The store's engine holds a record lock on this file; the kernel knows whose it is. Must not be
-// asked by the process that holds it: closing the file would end its lock.
-int LockOwner(const std::string& store) {
-  const int file = open((store + "/LOCK").c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) return 0;
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const bool answered = fcntl(file, F_GETLK, &lock) == 0;
-  close(file);
-  return answered && lock.l_type != F_UNLCK ? lock.l_pid : 0;
 }
 
 // "everstep run plan.yaml", as far as it can be seen.
@@ -86,11 +74,11 @@ EngineOptions Folder::Options() const {
   return options;
 }
 
-int Folder::Owner() const { return LockOwner(store()); }
+int Folder::Owner() const { return DirectoryLockOwner(store()); }
 
 Error WithOwner(Error error, const std::string& store) {
   if (error.code != ErrorCode::kStoreLocked) return error;
-  const int process = LockOwner(store);
+  const int process = DirectoryLockOwner(store);
   if (process == 0) return error;
   error.message = store + ": process " + std::to_string(process) + " owns the store";
   if (const std::string line = CommandLineOf(process); !line.empty()) {

@@ -31,6 +31,7 @@ using enum Finding::Verdict;
 constexpr int kSyncs = 20;
 constexpr std::chrono::milliseconds kSlowSync{20};
 constexpr std::chrono::hours kExpiresSoon{24 * 14};
+constexpr std::chrono::minutes kClockTolerance{1};
 constexpr std::uint64_t kHandlesBeside = 256;  // the store's files, tools, pipes
 
 // Before this program was there, or far ahead: the clock was not set.
@@ -52,6 +53,31 @@ std::string NearestAbove(const std::string& path) {
   fs::path at = fs::absolute(path, failed);
   while (!at.empty() && !fs::exists(at, failed) && at != at.parent_path()) at = at.parent_path();
   return at.string();
+}
+
+Result<std::unique_ptr<Log>> OpenToRead(const Folder& folder) {
+  LogOptions options;
+  options.directory = folder.store();
+  options.create_if_missing = false;
+  options.read_only = true;
+  return Log::Open(options);
+}
+
+// Unset: there is none, or the store cannot be read, which CheckStore reports.
+Timestamp NewestEvent(const Folder& folder) {
+  if (!Exists(folder.store())) return {};
+  const auto log = OpenToRead(folder);
+  return log ? (*log)->Health("").newest_event_at : Timestamp{};
+}
+
+// What a server that is ready says beside that.
+Finding Ready(const std::string& address, const std::string& body, std::string text) {
+  const std::size_t clock = body.find("\nclock: ");
+  if (clock == std::string::npos) return Fine("server", std::move(text));
+  const std::size_t begin = clock + std::string_view("\nclock: ").size();
+  const std::string what = body.substr(begin, body.find('\n', begin) - begin);
+  return {kWarn, "server", address + " is ready, but " + what,
+          "check its clock, and keep it with NTP"};
 }
 
 }  // namespace
@@ -127,11 +153,7 @@ Finding CheckStore(const Folder& folder) {
   if (const int owner = folder.Owner(); owner > 0) {
     return Fine("store", "process " + std::to_string(owner) + " has it open");
   }
-  LogOptions options;
-  options.directory = folder.store();
-  options.create_if_missing = false;
-  options.read_only = true;
-  const auto log = Log::Open(options);
+  const auto log = OpenToRead(folder);
   if (log) return Fine("store", "opens; nobody has it");
   return {kFail, "store", std::string(Name(log.error().code)) + ": " + log.error().message,
           "see 'everstep help " + std::string(Name(log.error().code)) + "'"};
@@ -157,11 +179,17 @@ Finding CheckClock(const Folder& folder) {
   if (now < *ParseTimestamp(kEarliest) || now > *ParseTimestamp(kLatest)) {
     return {kFail, "clock", text + " cannot be", remedy};
   }
-  // What was written in the future was written by another clock.
+  // What was written in the future was written by another clock, or by this one when it was ahead.
+  if (const auto newest = NewestEvent(folder); newest > now + kClockTolerance) {
+    return {kWarn, "clock",
+            text + ", but the newest event in the store is from " + TimeText(newest) + ", " +
+                DurationText(newest - now) + " later: the clock was ahead, or is behind",
+            remedy};
+  }
   struct stat facts {};
   if (::stat((folder.path() + "/audit.log").c_str(), &facts) == 0) {
     const Timestamp written{std::chrono::seconds(facts.st_mtim.tv_sec)};
-    if (written > now + std::chrono::minutes(1)) {
+    if (written > now + kClockTolerance) {
       return {kWarn, "clock", text + ", but the audit log was written at " + TimeText(written),
               remedy};
     }
@@ -233,15 +261,20 @@ Finding CheckServer(const Folder& folder, const ServerOptions& options) {
     return {kWarn, "server", "the folder is open, but nobody answers on " + address,
             "if its owner is a server, check its settings and log"};
   }
-  if (outcome.response.status == 200) return Fine("server", address + " is ready");
+  if (outcome.response.status == 200) {
+    return Ready(address, outcome.response.body, address + " is ready");
+  }
+  std::string why = outcome.response.body.substr(0, 200);
+  while (!why.empty() && why.back() == '\n') why.pop_back();
   return {kFail, "server",
-          address + " is not ready: status " + std::to_string(outcome.response.status),
-          "see its log; /readyz says why"};
+          address + " is not ready: status " + std::to_string(outcome.response.status) + ": " + why,
+          "see its log and its alerts; docs/operations.md says what each answer means"};
 }
 
 Finding CheckServer(const ClientOptions& options) {
   ApiClient api(options);
-  if (const auto ready = api.Send({.path = "/readyz"}); !ready) {
+  const auto ready = api.Send({.path = "/readyz"});
+  if (!ready) {
     return {kFail, "server", options.url + " is not ready: " + ready.error().message,
             "look whether it runs; its log and /readyz say why"};
   }
@@ -251,7 +284,7 @@ Finding CheckServer(const ClientOptions& options) {
             options.url + " is ready, but refuses: " + code + ": " + known.error().message,
             "see 'everstep help " + code + "'"};
   }
-  return Fine("server", options.url + " is ready and takes the token");
+  return Ready(options.url, *ready, options.url + " is ready and takes the token");
 }
 
 }  // namespace everstep::cli

@@ -25,7 +25,7 @@ Finding CheckDisk(const Folder& folder, const ServerOptions& options);
 Finding CheckSyncs(const Folder& folder);
 Finding CheckStore(const Folder& folder);
 Finding CheckHandles(const ServerOptions& options);
-Finding CheckClock(const Folder& folder);
+Finding CheckClock(const Folder& folder);  // and the times in the store
 Finding CheckTls(const ServerOptions& options);
 Finding CheckAudit(const Folder& folder);
 // One that has the folder open.

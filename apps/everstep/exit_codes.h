@@ -22,6 +22,8 @@ enum class ExitCode : std::uint8_t {
   kUnavailable = 10,   // the server cannot be reached, or answers that it cannot for now
   kNotAllowed = 11,    // the token is missing, not valid, or does not allow it
   kAddressInUse = 12,  // another process listens where the server was to
+  kForced = 13,        // serve: ended with requests or steps under way, when drainTimeout was over
+  kNoResources = 14,   // the machine gives no memory or no threads
   kInterrupted = 130,  // SIGINT, SIGTERM, or nobody reads the answers any more
 };
 

@@ -2,11 +2,14 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "commands.h"
 #include "help.h"
@@ -79,12 +82,46 @@ ExitCode CloseOutput(ExitCode code, Output& out) {
   return Worse(code, ExitCode::kStore);
 }
 
+constexpr const char* kOutOfMemory =
+    "everstep: the system gives no more memory; raise the limit of the process (ulimit -v, or that "
+    "of its container), or lower limits.memory and store.memory. What was acknowledged is "
+    "durable\n";
+constexpr const char* kOutOfThreads =
+    "everstep: the system gives no more threads; raise the limits of the process (ulimit -u and "
+    "ulimit -v, or those of its container)\n";
+
+// Of an exception that nobody catches: on other threads than the first one that is the end.
+[[noreturn]] void Terminate() {
+  const char* message = nullptr;
+  try {
+    if (const auto exception = std::current_exception()) std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    message = kOutOfMemory;
+  } catch (const std::system_error& exception) {
+    if (exception.code() == std::errc::resource_unavailable_try_again) message = kOutOfThreads;
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "everstep: %s\n", exception.what());
+  } catch (...) {
+  }
+  if (message == nullptr) std::abort();
+  (void)!::write(STDERR_FILENO, message, std::strlen(message));
+  std::_Exit(static_cast<int>(ExitCode::kNoResources));
+}
+
 ExitCode Main(Words words) {
+  std::set_terminate(Terminate);
   CatchInterrupts();
   Output out(STDOUT_FILENO);
   // Libraries may throw (memory, file systems); the program still ends with a sentence and a code.
   try {
     return CloseOutput(Dispatch(words, out), out);
+  } catch (const std::bad_alloc&) {
+    std::fputs(kOutOfMemory, stderr);
+    return ExitCode::kNoResources;
+  } catch (const std::system_error& exception) {
+    if (exception.code() != std::errc::resource_unavailable_try_again) throw;
+    std::fputs(kOutOfThreads, stderr);
+    return ExitCode::kNoResources;
   } catch (const std::exception& exception) {
     std::fprintf(stderr, "everstep: %s\n", exception.what());
     return ExitCode::kStore;

@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
 #include "base/random.h"
 #include "commands.h"
 #include "data_folder.h"
+#include "event/identifier.h"
 #include "output.h"
 #include "plan_file.h"
 #include "table.h"
@@ -22,8 +24,44 @@ namespace everstep::cli {
 namespace {
 
 constexpr std::size_t kKeyBytes = 32;
-constexpr OptionSpec kOptions[] = {kFolderOption};
-constexpr OptionSpec kListOptions[] = {kFolderOption, kOutputOption};
+constexpr OptionSpec kTenantOption{"tenant", OptionKind::kText, "ID",
+                                   "whose secret it is [default: default]"};
+constexpr OptionSpec kServerOption{"server", OptionKind::kSwitch, "",
+                                   "a secret of the server's own settings, of no tenant"};
+constexpr OptionSpec kOptions[] = {kTenantOption, kServerOption, kFolderOption};
+constexpr OptionSpec kListOptions[] = {
+    {kTenantOption.name, OptionKind::kText, "ID", "those of one tenant alone [default: all]"},
+    {kServerOption.name, OptionKind::kSwitch, "", "those of the server's own settings alone"},
+    kFolderOption,
+    kOutputOption};
+
+// Whose secret the command is about; nothing: no option says it.
+Result<std::optional<SecretOwner>> GivenOwner(const Arguments& arguments) {
+  const bool tenant = arguments.Has(kTenantOption.name);
+  if (tenant && arguments.Has(kServerOption.name)) {
+    return Error{ErrorCode::kInvalidArgument, "give one of --tenant and --server", {}};
+  }
+  if (arguments.Has(kServerOption.name)) return std::optional(SecretOwner::Server());
+  if (!tenant) return std::optional<SecretOwner>();
+  const std::string id = arguments.Text(kTenantOption.name);
+  if (!IsIdentifier(id)) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "--tenant must be 1 to 128 of A-Z a-z 0-9 . _ : - and begin with a letter or digit",
+        {}};
+  }
+  return std::optional(SecretOwner::Tenant(id));
+}
+
+Result<SecretOwner> OwnerOf(const Arguments& arguments) {
+  const auto given = GivenOwner(arguments);
+  if (!given) return given.error();
+  return given->value_or(SecretOwner::Tenant("default"));
+}
+
+std::string NameOf(const SecretOwner& owner) {
+  return owner.is_server() ? "(server)" : owner.tenant_id();
+}
 
 Error Failed(const std::string& path) {
   return {ErrorCode::kSecretUnavailable, path + ": " + std::strerror(errno), {}};
@@ -83,18 +121,28 @@ Result<std::string> ReadValue() {
 }
 
 ExitCode RunSet(const Arguments& arguments, Output& out) {
-  const auto secrets = OpenSecrets(arguments, true);
-  if (!secrets) return Fail(secrets.error(), out);
+  const auto owner = OwnerOf(arguments);
+  if (!owner) return Fail(owner.error(), out);
   const auto value = ReadValue();
   if (!value) return Fail(value.error(), out);
   const std::string& key = arguments.operands().front();
-  const auto version = (*secrets)->Set(key, *value);
+  if (value->empty()) {
+    return Fail(Error{ErrorCode::kInvalidArgument,
+                      "standard input has no value for the secret " + Printable(key),
+                      {}},
+                out);
+  }
+  const auto secrets = OpenSecrets(arguments, true);
+  if (!secrets) return Fail(secrets.error(), out);
+  const auto version = (*secrets)->Set(*owner, key, *value);
   if (!version) return Fail(version.error(), out);
   out.Write(Printable(key) + " is set, version " + *version + "\n");
   return ExitCode::kOk;
 }
 
 ExitCode RunList(const Arguments& arguments, Output& out) {
+  const auto owner = GivenOwner(arguments);
+  if (!owner) return Fail(owner.error(), out);
   std::vector<SecretFile::Entry> entries;
   if (HasSecrets(arguments)) {
     const auto secrets = OpenSecrets(arguments, false);
@@ -102,11 +150,16 @@ ExitCode RunList(const Arguments& arguments, Output& out) {
     const auto listed = (*secrets)->List();
     if (!listed) return Fail(listed.error(), out);
     entries = *listed;
+    if (*owner) {
+      std::erase_if(entries, [&](const SecretFile::Entry& e) { return e.owner != **owner; });
+    }
   }
   const OutputForm form = FormOf(arguments);
   if (form == OutputForm::kTable) {
-    Table table({"SECRET", "VERSION"});
-    for (const SecretFile::Entry& entry : entries) table.Add({entry.key, entry.version});
+    Table table({"TENANT", "SECRET", "VERSION"});
+    for (const SecretFile::Entry& entry : entries) {
+      table.Add({NameOf(entry.owner), entry.key, entry.version});
+    }
     out.Write(table.TakeText(out.look()));
     return ExitCode::kOk;
   }
@@ -115,6 +168,7 @@ ExitCode RunList(const Arguments& arguments, Output& out) {
   json.BeginArray();
   for (const SecretFile::Entry& entry : entries) {
     json.BeginObject();
+    if (!entry.owner.is_server()) json.Member("tenantId", entry.owner.tenant_id());
     json.Member("key", entry.key);
     json.Member("version", entry.version);
     json.EndObject();
@@ -125,10 +179,12 @@ ExitCode RunList(const Arguments& arguments, Output& out) {
 }
 
 ExitCode RunRemove(const Arguments& arguments, Output& out) {
+  const auto owner = OwnerOf(arguments);
+  if (!owner) return Fail(owner.error(), out);
   const auto secrets = OpenSecrets(arguments, false);
   if (!secrets) return Fail(secrets.error(), out);
   const std::string& key = arguments.operands().front();
-  const Status removed = (*secrets)->Remove(key);
+  const Status removed = (*secrets)->Remove(*owner, key);
   if (!removed) return Fail(removed.error(), out);
   out.Write(Printable(key) + " is removed\n");
   return ExitCode::kOk;
@@ -142,8 +198,9 @@ const Command kSecretSet{
     1,
     1,
     "Keep a secret, read from standard input, encrypted in the data folder.",
-    "Plans name it in secretRefs with the provider \"file\". The next step that asks for it\n"
-    "gets the new value. The key to the file is DATA/secrets.key, made with the first secret.",
+    "Plans of the tenant name it in secretRefs with the provider \"file\", its sinks as\n"
+    "secret:KEY; other tenants do not see it. The next step that asks for it gets the new value.\n"
+    "The key to the file is DATA/secrets.key, made with the first secret.",
     kOptions,
     RunSet,
 };

@@ -1,13 +1,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "alert_board.h"
 #include "commands.h"
 #include "data_folder.h"
+#include "deadline.h"
+#include "exit_codes.h"
 #include "interrupt.h"
 #include "output.h"
 #include "owner_socket.h"
@@ -18,6 +22,16 @@
 
 namespace everstep::cli {
 namespace {
+
+// Before the time to stop is over: to write the last line of the log, and for the system to take
+// back the memory and the threads of a process that is ended by force.
+constexpr std::chrono::milliseconds kEndTime{250};
+constexpr std::chrono::milliseconds kLastWords{100};
+
+// Of the time to stop: to end what is left and close the store, after the orderly part.
+std::chrono::milliseconds CloseTimeOf(std::chrono::milliseconds stop_time) {
+  return std::min<std::chrono::milliseconds>(std::chrono::seconds(5), stop_time / 4);
+}
 
 const std::vector<OptionSpec> kOptions = WithSettingFlags({kFolderOption, kConfigOption});
 
@@ -87,6 +101,42 @@ void Reload(Server& server, const ServerOptions& options, ServerLog& log) {
              {{"error", loaded.error().message}}});
 }
 
+// From the start of the server to its end, which `stopped_by` bounds from the signal on.
+ExitCode ServeUntilStopped(const ServerOptions& options, const ServeSettings& settings,
+                           const Folder& folder, AlertBoard& alerts, Deadline& stopped_by,
+                           Output& out) {
+  ServerLog& log = *options.api.log;
+  // A start has nothing to finish, however long it takes: a signal ends it as a crash would.
+  AnswerInterrupts(0);
+  auto server = Server::Start(options);
+  AnswerInterrupts(1);
+  if (!server) return Fail(WithOwner(server.error(), folder.store()), out);
+  auto socket = OwnerSocket::Listen(folder, (*server)->engine(), alerts);
+  if (!socket) {
+    log.Write({LogLevel::kWarn,
+               "server.socket",
+               "commands on the folder cannot ask this process",
+               {{"error", socket.error().message}}});
+  }
+  Welcome(**server, options, out);
+  CheckKey(options, log);
+  if (!options.http.certificate_file.empty()) CatchHangups();
+  while (!Interrupted()) {
+    WaitForInput(-1, std::chrono::milliseconds(-1));
+    if (TakeHangup()) Reload(**server, options, log);
+  }
+  stopped_by.Set(settings.drain_timeout - kEndTime);
+  out.Write("stopping\n");
+  out.Flush();
+  const bool done = (*server)->Drain(settings.drain_timeout - CloseTimeOf(settings.drain_timeout));
+  if (!done) {
+    log.Write({LogLevel::kWarn, "server.drain",
+               "some steps still ran; the next start delivers them "
+               "again"});
+  }
+  return ExitCode::kOk;
+}
+
 ExitCode Run(const Arguments& arguments, Output& out) {
   auto folder = Folder::Find(arguments);
   if (!folder) return Fail(folder.error(), out);
@@ -103,31 +153,18 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   ServerOptions options = OptionsOf(settings, *folder);
   options.api.log = &log;
   options.engine.on_alert = [&alerts](const Alert& alert) { alerts.Raise(alert); };
-  auto server = Server::Start(options);
-  if (!server) return Fail(WithOwner(server.error(), folder->store()), out);
-  auto socket = OwnerSocket::Listen(*folder, (*server)->engine(), alerts);
-  if (!socket) {
-    log.Write({LogLevel::kWarn,
-               "server.socket",
-               "commands on the folder cannot ask this process",
-               {{"error", socket.error().message}}});
-  }
-  Welcome(**server, options, out);
-  CheckKey(options, log);
-  if (!options.http.certificate_file.empty()) CatchHangups();
-  while (!Interrupted()) {
-    WaitForInput(-1, std::chrono::milliseconds(-1));
-    if (TakeHangup()) Reload(**server, options, log);
-  }
-  out.Write("stopping\n");
-  out.Flush();
-  const bool done = (*server)->Drain(settings.drain_timeout);
-  if (!done) {
-    log.Write({LogLevel::kWarn, "server.drain",
-               "some steps still ran; the next start delivers them "
-               "again"});
-  }
-  return ExitCode::kOk;
+  // Outlives the server: however long something holds up the end, it comes.
+  Deadline stopped_by([&log] {
+    log.Write({LogLevel::kError, "server.forced",
+               "requests or steps did not end in time: the process ends without them. What was "
+               "acknowledged is durable; the next start goes on from there"});
+    (void)log.Flush(kLastWords);
+    std::_Exit(static_cast<int>(ExitCode::kForced));
+  });
+  const ExitCode code = ServeUntilStopped(options, settings, *folder, alerts, stopped_by, out);
+  // If nobody reads the log, `stopped_by` ends this, too.
+  if (Interrupted()) (void)log.Flush(std::chrono::hours(24));
+  return code;
 }
 
 }  // namespace
@@ -140,8 +177,9 @@ const Command kServe{
     "Serve the HTTP API on the data folder until interrupted.",
     "Settings come from flags, the environment and a file, the first of these first; 'everstep\n"
     "config check' shows what holds, docs/configuration.md lists all. The first start makes an\n"
-    "admin's token and says where it is. SIGTERM or Ctrl-C stops cleanly: no new requests, what\n"
-    "has begun is finished within --drain-timeout, the rest is delivered again by the next start.\n"
+    "admin's token and says where it is. SIGTERM or Ctrl-C stops cleanly: no new requests, and\n"
+    "what has begun is finished, or delivered again by the next start. The process has ended\n"
+    "within --drain-timeout: what is still under way then is cut off, and the exit code is 13.\n"
     "With TLS, SIGHUP reads the certificate and its key again.",
     kOptions,
     Run,

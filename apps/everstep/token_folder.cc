@@ -47,6 +47,7 @@ void Write(const TokenView& view, const std::string& text, JsonWriter& json) {
 
 Result<TokenRequest> RequestOf(const Value& body) {
   TokenRequest request;
+  request.by_operator = true;  // who has the folder
   request.name = ToText(body.Get("name"));
   request.tenant_id = IsSet(body, "tenantId") ? ToText(body.Get("tenantId")) : "default";
   const Value roles = body.Get("roles");

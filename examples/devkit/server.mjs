@@ -5,8 +5,13 @@
 import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
+import { createWorld } from '@everstep/world';
 import { getRun, start } from 'workflow/api';
-import { getWorld } from 'workflow/runtime';
+import { setWorld } from 'workflow/runtime';
+
+// WORKFLOW_TARGET_WORLD says the same, but some betas only look at it when a framework builds the application.
+const world = createWorld();
+setWorld(world);
 
 const routes = new URL('./.well-known/workflow/v1/', import.meta.url);
 // 'step' is there in applications of the 4.x runtime.
@@ -63,6 +68,6 @@ const server = createServer(async (incoming, outgoing) => {
 server.listen(Number(process.env.PORT) || 0, '127.0.0.1', async () => {
   const { port } = server.address();
   process.env.PORT = String(port);
-  await (await getWorld()).start?.();
+  await world.start();
   console.log(`listening on http://127.0.0.1:${port}`);
 });

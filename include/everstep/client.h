@@ -11,7 +11,7 @@
 namespace everstep {
 
 struct ClientOptions {
-  std::string url;                            // "https://everstep.example:7233"
+  std::string url;                            // "https://everstep.example:7377"
   std::string token;                          // of the API; empty: none is sent
   std::string certificate_authorities;        // a PEM file; empty: the system's
   std::chrono::milliseconds timeout{30'000};  // of one request

@@ -52,8 +52,14 @@ struct ToolOptions {
   std::vector<std::string> plan_schemes = {"file", "https"};
   std::vector<std::string> plan_hosts;  // for https; empty: any that is a public address
   std::string secrets_file;             // encrypted; its key is in the file <secrets_file>.key
-  std::string artifact_directory;       // empty: beside the log's directory, or for a log in memory
-                                        // a temporary one
+  // Environment variables of this process that plans may read as secrets (provider `env`), as
+  // "TENANT=NAME" or "TENANT=PREFIX*"; the tenant * is every tenant. By default all, because the
+  // process is its user's own; a server that serves others sets its own list.
+  std::vector<std::string> secret_variables = {"*=*"};
+  // Proxies that the http tool may use, as "http://host:port"; "*": any.
+  std::vector<std::string> http_proxies = {"*"};
+  std::string artifact_directory;  // empty: beside the log's directory, or for a log in memory
+                                   // a temporary one
   std::uint64_t inline_bytes_max = 64 << 10;  // larger results become artifacts
 };
 

@@ -68,6 +68,7 @@ enum class ErrorCode : std::uint8_t {
   kNotFound,
   kAddressInUse,
   kServerUnavailable,
+  kTenantFull,
   kEngineStopped,
   // The store. Only kIndeterminate leaves open whether the write is durable.
   kStoreNotFound,

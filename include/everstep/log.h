@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "everstep/dialect.h"
@@ -114,6 +115,8 @@ struct Alert {
   std::string severity;  // P1, P2, P3
   std::string run_id;
   std::string detail;
+  std::string tenant_id{};    // whose it is; empty: of the engine, and everybody may see it
+  bool for_operator = false;  // of the server's own set-up: no tenant may see it
 };
 
 // How far a reader is behind the log.
@@ -161,6 +164,7 @@ struct LogHealth {
   std::uint64_t memory_bytes = 0;  // of runs in memory
   std::uint64_t disk_bytes = 0;
   std::uint64_t payload_mismatches = 0;  // since start
+  SystemTime newest_event_at{};          // of all tenants; unset: no event, or not available
   bool stopped = false;
 };
 
@@ -222,5 +226,28 @@ class Log {
 
 // Copies a backup to `directory`, which must not exist, and checks that it opens.
 Status RestoreLog(const std::string& backup, const std::string& directory);
+
+struct SalvagedLog {
+  std::vector<std::string> damage;  // what was met in the files; empty: they are intact
+  std::uint64_t runs = 0;           // in the new store
+  std::uint64_t events = 0;
+  struct Run {
+    std::string run_id;  // "run no 7" when its id is lost
+    std::string tenant_id;
+    std::uint64_t events_kept = 0;  // from the beginning; zero: the run is not in the new store
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;  // runSeq from, to; inclusive
+    bool row_lost = false;  // whose run it was is lost: its events cannot be used
+  };
+  std::vector<Run> incomplete;
+  std::uint64_t events_after_gaps = 0;
+};
+
+// Makes a store in `directory`, which must not exist, from what is intact in a damaged one that
+// nobody has open; the damaged one is left as it is. The log of a run is kept up to its first gap,
+// and a run with a gap is quarantined: nothing goes on with it. `after_gap` gets each intact event
+// that lies after a gap. kStoreNotFound, kStoreExists, kStoreLocked, kStoreFormatNewer, kStoreIo.
+Result<SalvagedLog> SalvageLog(
+    const std::string& damaged, const std::string& directory,
+    const std::function<void(const std::string& run_id, const LogEvent& event)>& after_gap);
 
 }  // namespace everstep

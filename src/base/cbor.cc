@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/content_count.h"
 
 namespace everstep {
 namespace {
@@ -129,6 +130,7 @@ class Parser {
   bool Children(std::uint64_t count, CborItem& item, int depth) {
     // Each takes a byte at least: a count alone reserves nothing.
     if (count > in_.rest().size()) return Fail("it ends early");
+    if (count > kContentValuesMax - items_) return Fail(kTooMany);
     item.items.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       if (!Child(item, depth)) return false;
@@ -147,6 +149,7 @@ class Parser {
 
   bool Read(CborItem& item, int depth) {
     if (depth > kDepthMax) return Fail("more than 64 levels");
+    if (++items_ > kContentValuesMax) return Fail(kTooMany);
     const std::uint8_t head = in_.U8();
     if (!in_.ok()) return Fail("it ends early");
     const std::uint8_t low = head & 31;
@@ -189,7 +192,10 @@ class Parser {
     }
   }
 
+  static constexpr const char* kTooMany = "more than 1,000,000 items";
+
   ByteReader in_;
+  std::size_t items_ = 0;
   std::string why_;
 };
 

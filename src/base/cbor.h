@@ -47,7 +47,7 @@ struct CborItem {
 
 // The one item that `bytes` are. kInvalidArgument for anything else, for texts and bytes in pieces,
 // keys that are no texts or repeat, texts that are not UTF-8, tags other than 1, and more than 64
-// levels or 1,024 members of a map.
+// levels, 1,024 members of a map or kContentValuesMax items in all.
 Result<CborItem> ParseCbor(std::string_view bytes);
 
 // Writes CBOR. Maps and arrays may be of a length that is not known ahead: then End closes them.

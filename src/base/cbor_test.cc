@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/content_count.h"
+
 namespace everstep {
 namespace {
 
@@ -59,6 +61,19 @@ TEST(Cbor, WritesWhatItReads) {
   EXPECT_EQ(item->items[4].text, std::string_view("\0\xff", 2));
   EXPECT_EQ(item->items[5].AsTime(), FromMicros(1'700'000'000'123'000));
   EXPECT_EQ(item->items[6].kind, CborItem::Kind::kNull);
+}
+
+TEST(CborTest, ItemsAreBounded) {
+  std::string list("\x9f");
+  list.append(kContentValuesMax - 1, '\xf6');
+  EXPECT_TRUE(ParseCbor(list + '\xff'));
+  const auto many = ParseCbor(list + "\xf6\xff");
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message, "not CBOR: more than 1,000,000 items");
+  // A declared length that is too large is refused before memory is allocated for it.
+  std::string told("\x9a\x00\x1e\x84\x80", 5);
+  told.append(2'000'000, '\xf6');
+  EXPECT_FALSE(ParseCbor(told));
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kNotFound, "NOT_FOUND"},
     {kAddressInUse, "ADDRESS_IN_USE"},
     {kServerUnavailable, "SERVER_UNAVAILABLE"},
+    {kTenantFull, "TENANT_FULL"},
     {kEngineStopped, "ENGINE_STOPPED"},
     {kStoreNotFound, "STORE_NOT_FOUND"},
     {kStoreExists, "STORE_EXISTS"},

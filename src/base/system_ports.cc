@@ -1,4 +1,5 @@
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/random.h"
+#include "base/watched_clock.h"
 
 namespace everstep {
 namespace {
@@ -19,6 +21,17 @@ class RealClock final : public Clock {
   Timestamp Now() override {
     return std::chrono::time_point_cast<std::chrono::microseconds>(
         std::chrono::system_clock::now());
+  }
+};
+
+class RealBootClock final : public BootClock {
+ public:
+  std::chrono::microseconds SinceBoot() override {
+    timespec time{};
+    EVERSTEP_ASSERT(::clock_gettime(CLOCK_BOOTTIME, &time) == 0);
+    return std::chrono::seconds(time.tv_sec) +
+           std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::nanoseconds(time.tv_nsec));
   }
 };
 
@@ -40,6 +53,16 @@ class KernelRandom final : public Random {
 
 Clock& SystemClock() {
   static RealClock clock;
+  return clock;
+}
+
+BootClock& SystemBootClock() {
+  static RealBootClock clock;
+  return clock;
+}
+
+WatchedClock& WatchedSystemClock() {
+  static WatchedClock clock(SystemClock(), SystemBootClock());
   return clock;
 }
 

@@ -89,6 +89,7 @@ LetterView Rendered(const EventRenderer& renderer, StateReader& reader, const De
   const auto events = run && *run ? reader.ReadEvents(**run, query)
                                   : Result<std::vector<Event>>(std::vector<Event>());
   QueuedEvent queued;
+  if (events && !events->empty()) view.letter.persisted_at = events->front().persisted_at;
   if (!events || events->empty()) {
     view.fault = "its run is not there any more";
   } else if (!renderer.Render(**run, events->front(), queued)) {
@@ -179,7 +180,7 @@ Result<std::vector<LetterView>> EventBus::Pending(const Caller& caller, const st
   for (const OutboxEntry& change : *entries) {
     for (EventSeq seq = change.first_seq; seq <= change.last_seq; seq = Next(seq)) {
       if (views.size() == limit) return views;
-      DeadLetter letter{change.run_id, seq, {}, change.persisted_at, {}, 0, {}};
+      DeadLetter letter{change.run_id, seq, {}, change.committed_at, {}, 0, {}};
       LetterView view = Rendered(renderer, *reader, letter);
       if (!view.messages.empty() || !view.fault.starts_with("the sink's filter")) {
         views.push_back(std::move(view));
@@ -207,19 +208,19 @@ Result<std::vector<std::pair<RunId, EventSeq>>> EventBus::Choose(const Entry& en
 Result<std::uint64_t> EventBus::ReplayLetters(const Caller& caller, const std::string& sink_id,
                                               const LetterFilter& filter, double per_second,
                                               bool dry) {
-  const std::lock_guard lock(mutex_);
-  const auto entry = Find(caller, sink_id);
-  if (!entry) return entry.error();
-  auto places = Choose(**entry, filter);
+  const auto change = BeginChange(caller, sink_id);
+  if (!change) return change.error();
+  Entry& entry = *change->entry;
+  auto places = Choose(entry, filter);
   if (!places) return std::move(places).error();
-  if ((*entry)->definition.delivery.later_events == "hold") {
+  if (entry.definition.delivery.later_events == "hold") {
     // A run's letters keep their order only if all of them go.
     std::set<std::string> runs;
     for (const Place& place : *places) runs.insert(place.first.value());
     places->clear();
     for (const std::string& run : runs) {
       const Status visited =
-          VisitLetters(parts_.log.store(), {.sink = (*entry)->key, .run_id = RunId(run)},
+          VisitLetters(parts_.log.store(), {.sink = entry.key, .run_id = RunId(run)},
                        [&](const DeadLetter& letter) {
                          places->emplace_back(letter.run_id, letter.seq);
                          return true;
@@ -229,28 +230,28 @@ Result<std::uint64_t> EventBus::ReplayLetters(const Caller& caller, const std::s
   }
   const std::uint64_t count = places->size();
   if (dry || count == 0) return count;
-  if (!(*entry)->runner) {
+  if (!entry.runner) {
     return BadArgument("sink " + sink_id + " does not run; let it go on first");
   }
-  const Status begun = (*entry)->runner->Begin({*std::move(places), per_second});
+  const Status begun = entry.runner->Begin({*std::move(places), per_second});
   if (!begun) return begun.error();
   return count;
 }
 
 Result<std::uint64_t> EventBus::PurgeLetters(const Caller& caller, const std::string& sink_id,
                                              const LetterFilter& filter, bool dry) {
-  const std::lock_guard lock(mutex_);
-  const auto entry = Find(caller, sink_id);
-  if (!entry) return entry.error();
-  auto places = Choose(**entry, filter);
+  const auto change = BeginChange(caller, sink_id);
+  if (!change) return change.error();
+  Entry& entry = *change->entry;
+  auto places = Choose(entry, filter);
   if (!places) return std::move(places).error();
   const std::uint64_t count = places->size();
   if (dry || count == 0) return count;
   Status purged = Ok();
-  if ((*entry)->runner) {
-    purged = (*entry)->runner->Purge(*std::move(places));
+  if (entry.runner) {
+    purged = entry.runner->Purge(*std::move(places));
   } else {
-    const auto mark = MarkOf(**entry);
+    const auto mark = MarkOf(entry);
     if (!mark) return mark.error();
     purged = parts_.log.committer().BetweenCommits(
         [&] { return parts_.log.store().MoveSink({.mark = *mark, .died = {}, .gone = *places}); });

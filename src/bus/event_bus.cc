@@ -1,7 +1,6 @@
 #include "bus/event_bus.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/json.h"
@@ -44,8 +43,8 @@ Result<std::unique_ptr<EventBus>> EventBus::Open(Parts parts, EventBusOptions op
   return bus;
 }
 
+// Nobody else has the bus yet.
 Status EventBus::Load() {
-  const std::lock_guard lock(mutex_);
   for (const SinkDefinition& definition : options_.server_sinks) {
     const SinkKey key{"", definition.sink_id};
     if (sinks_.contains(key)) {
@@ -96,8 +95,8 @@ Status EventBus::Forget(const SinkMark& mark) {
   return MoveMark(closed);
 }
 
-Status EventBus::Keep(const Entry& entry) {
-  KeptSink kept{entry.definition, entry.paused};
+Status EventBus::Keep(const Entry& entry, bool paused) {
+  KeptSink kept{entry.definition, paused};
   if (entry.key.tenant_id.empty()) kept.definition.reset();
   return parts_.log.committer().Put(
       {{{DocumentKind::kSink, entry.key.tenant_id, entry.key.name}, ToWire(kept)}});
@@ -116,19 +115,24 @@ Result<SinkMark> EventBus::MarkOf(const Entry& entry) {
 }
 
 void EventBus::Start(Entry& entry) {
+  std::unique_ptr<SinkRunner> runner;
+  std::string fault;
   const auto mark = MarkOf(entry);
-  entry.fault.clear();
   if (!mark) {
-    entry.fault = mark.error().message;
-    return;
+    fault = mark.error().message;
+  } else if (!entry.paused && mark->open) {
+    auto sink = MakeSink(entry);
+    if (sink) runner = MakeRunner(entry, *std::move(sink), *mark);
+    if (!sink) fault = sink.error().message;
   }
-  if (entry.paused || !mark->open) return;
-  auto sink = MakeSink(entry);
-  if (!sink) {
-    entry.fault = sink.error().message;
-    return;
-  }
-  entry.runner = std::make_unique<SinkRunner>(
+  const std::lock_guard lock(mutex_);
+  entry.fault = std::move(fault);
+  entry.runner = std::move(runner);
+}
+
+std::unique_ptr<SinkRunner> EventBus::MakeRunner(const Entry& entry, std::unique_ptr<Sink> sink,
+                                                 const SinkMark& mark) {
+  return std::make_unique<SinkRunner>(
       SinkRunner::Parts{.log = parts_.log,
                         .clock = parts_.clock,
                         .random = parts_.random,
@@ -137,7 +141,7 @@ void EventBus::Start(Entry& entry) {
                               return KeepPayloadOf(tenant_id, payload);
                             },
                         .on_alert = parts_.on_alert},
-      *std::move(sink), *mark, entry.definition);
+      std::move(sink), mark, entry.definition);
 }
 
 Result<std::unique_ptr<Sink>> EventBus::MakeSink(const Entry& entry) {
@@ -151,14 +155,16 @@ Result<std::unique_ptr<Sink>> EventBus::MakeSink(const Entry& entry) {
                             : file.directory,
                         file);
   }
-  const auto read = [secrets = parts_.secrets,
+  const SecretOwner owner = entry.key.tenant_id.empty() ? SecretOwner::Server()
+                                                        : SecretOwner::Tenant(entry.key.tenant_id);
+  const auto read = [secrets = parts_.secrets, owner,
                      names = definition.webhook->secrets]() -> Result<std::vector<WebhookSecret>> {
     std::vector<WebhookSecret> all;
     for (const std::string& name : names) {
       const std::size_t colon = name.find(':');
       const bool stored = name.starts_with("secret:");
       const SecretRef ref{name, stored ? "file" : "env", name.substr(colon + 1), ""};
-      const auto text = secrets->Get(ref);
+      const auto text = secrets->Get(owner, ref);
       if (!text) return text.error();
       auto secret = WebhookSecret::Parse(*text);
       if (!secret) {
@@ -178,33 +184,12 @@ Result<std::string> EventBus::KeepPayloadOf(const std::string& tenant_id,
   const auto artifact =
       parts_.artifacts.Write(payload, {.kind = "payload", .content_type = "application/json"});
   if (!artifact) return artifact.error();
-  const Status noted = parts_.log.committer().Put(
-      {{{DocumentKind::kArtifact, tenant_id, artifact->sha256}, ToJson(artifact->ToValue())}});
+  const Status noted =
+      parts_.log.committer().Put({{{DocumentKind::kArtifact, tenant_id, artifact->sha256},
+                                   ToJson(artifact->ToValue()),
+                                   artifact->size_bytes}});
   if (!noted) return noted.error();
   return ToJson(artifact->InResult());
-}
-
-Result<EventBus::PutAnswer> EventBus::Put(const Caller& caller, const std::string& sink_id,
-                                          std::string_view text) {
-  const SinkRules rules{SinkOwner::kTenant, options_.private_addresses, options_.brokers};
-  auto definition = ReadSinkDefinition(text, sink_id, rules);
-  if (!definition) return std::move(definition).error();
-  const std::lock_guard lock(mutex_);
-  const SinkKey key{caller.tenant_id, sink_id};
-  const auto found = sinks_.find(key);
-  const bool existing = found != sinks_.end();
-  if (!existing && sinks_.size() >= options_.sinks_max) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "there are " + std::to_string(sinks_.size()) + " sinks, which is the most",
-                 {}};
-  }
-  EntryPtr entry = std::make_shared<Entry>(
-      Entry{key, *std::move(definition), existing && found->second->paused, {}, nullptr});
-  if (const Status kept = Keep(*entry); !kept) return kept.error();
-  if (existing) found->second->runner.reset();
-  sinks_[key] = entry;
-  Start(*entry);
-  return PutAnswer{ViewOf(*entry), existing};
 }
 
 Result<EventBus::EntryPtr> EventBus::Find(const Caller& caller, const std::string& sink_id) {
@@ -239,7 +224,7 @@ SinkView EventBus::ViewOf(const Entry& entry) {
   const auto next = reader->ReadOutbox(view.progress.position, 1);
   if (last > at && next && !next->empty()) {
     view.lag = last - at;
-    const auto age = parts_.clock.Now() - next->front().persisted_at;
+    const auto age = parts_.clock.Now() - next->front().committed_at;
     view.age = std::max(std::chrono::milliseconds(0),
                         std::chrono::duration_cast<std::chrono::milliseconds>(age));
   }
@@ -261,45 +246,6 @@ std::vector<SinkView> EventBus::List(const Caller& caller) {
     if (theirs || (caller.server && key.tenant_id.empty())) views.push_back(ViewOf(*entry));
   }
   return views;
-}
-
-Status EventBus::Remove(const Caller& caller, const std::string& sink_id) {
-  const std::lock_guard lock(mutex_);
-  const auto entry = Find(caller, sink_id);
-  if (!entry) return entry.error();
-  const SinkKey key = (*entry)->key;
-  if (key.tenant_id.empty()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "sink " + sink_id + " is in the server's settings; remove it there",
-                 {}};
-  }
-  (*entry)->runner.reset();
-  sinks_.erase(key);
-  // The document first: without it a mark that is left means nothing.
-  const std::array<TenantDocument, 1> documents = {
-      {{{DocumentKind::kSink, key.tenant_id, key.name}, std::nullopt}}};
-  return parts_.log.committer().BetweenCommits([&] {
-    const Status removed = parts_.log.store().PutDocuments(documents);
-    return removed ? parts_.log.store().RemoveSink(key) : removed;
-  });
-}
-
-Status EventBus::SetPaused(const Caller& caller, const std::string& sink_id, bool paused) {
-  const std::lock_guard lock(mutex_);
-  const auto found = Find(caller, sink_id);
-  if (!found) return found.error();
-  Entry& entry = **found;
-  entry.runner.reset();
-  entry.paused = paused;
-  if (const Status kept = Keep(entry); !kept) return kept;
-  auto mark = MarkOf(entry);
-  if (!mark) return std::move(mark).error();
-  if (!mark->open) {
-    mark->open = true;
-    if (const Status moved = MoveMark(*mark); !moved) return moved;
-  }
-  Start(entry);
-  return Ok();
 }
 
 }  // namespace everstep

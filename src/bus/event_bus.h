@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shared_limit.h"
 #include "bus/sink_definition.h"
 #include "bus/sink_runner.h"
 #include "engine/embedded_log.h"
@@ -20,11 +21,12 @@
 namespace everstep {
 
 struct EventBusOptions {
-  std::string directory;                     // where file sinks write, each in a folder of its own
-  bool private_addresses = false;            // webhooks may go to loopback and private ranges
-  std::vector<std::string> brokers;          // NATS servers that tenants may name
-  std::uint32_t sinks_max = 64;              // of all tenants
-  std::vector<SinkDefinition> server_sinks;  // of the settings; they see every tenant
+  std::string directory;             // where file sinks write, each in a folder of its own
+  bool private_addresses = false;    // webhooks may go to loopback and private ranges
+  std::vector<std::string> brokers;  // NATS servers that tenants may name
+  std::uint32_t sinks_max = 64;      // of all tenants
+  std::uint32_t tenant_share = SharedLimit::kPercent;  // of sinks_max
+  std::vector<SinkDefinition> server_sinks;            // of the settings; they see every tenant
 };
 
 // A sink as people see it.
@@ -122,16 +124,31 @@ class EventBus {
   };
   using EntryPtr = std::shared_ptr<Entry>;
 
+  // A change of one sink under way: no other change of its tenant's sinks is.
+  struct Change {
+    std::shared_ptr<std::mutex> changes;
+    std::unique_lock<std::mutex> lock;
+    EntryPtr entry;
+  };
+
   EventBus(Parts parts, EventBusOptions options);
   Status Load();
+  // mutex_ held, as for the next three.
   Result<EntryPtr> Find(const Caller& caller, const std::string& sink_id);
+  std::shared_ptr<std::mutex> ChangesOf(const std::string& tenant_id);
+  Status CheckRoom(const Caller& caller) const;
+  SinkView ViewOf(const Entry& entry);
+  // Not held: these may wait for the disk or for another host.
+  Result<Change> BeginChange(const Caller& caller, const std::string& sink_id);
+  void Halt(Entry& entry);
+  std::unique_ptr<SinkRunner> MakeRunner(const Entry& entry, std::unique_ptr<Sink> sink,
+                                         const SinkMark& mark);
   Result<SinkMark> MarkOf(const Entry& entry);
   void Start(Entry& entry);
   Result<std::unique_ptr<Sink>> MakeSink(const Entry& entry);
-  Status Keep(const Entry& entry);
+  Status Keep(const Entry& entry, bool paused);
   Status MoveMark(const SinkMark& mark);
   Status Forget(const SinkMark& mark);
-  SinkView ViewOf(const Entry& entry);
   Result<std::string> KeepPayloadOf(const std::string& tenant_id, std::string_view payload);
   Result<std::vector<std::pair<RunId, EventSeq>>> Choose(const Entry& entry,
                                                          const LetterFilter& filter);
@@ -139,8 +156,12 @@ class EventBus {
   const Parts parts_;
   const EventBusOptions options_;
   HttpClient http_;
+  // Never held during a write. Who changes a sink holds its tenant's mutex of `changes_` first, and
+  // may read the entry under that alone.
   std::mutex mutex_;
-  std::map<SinkKey, EntryPtr> sinks_;  // guarded by mutex_, the entries too
+  std::map<SinkKey, EntryPtr> sinks_;  // guarded by mutex_, as all below; the entries too
+  std::map<std::string, std::shared_ptr<std::mutex>> changes_;  // by tenant
+  std::uint64_t making_ = 0;                                    // sinks that are not in sinks_ yet
 };
 
 }  // namespace everstep

@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 
 #include "base/json.h"
 #include "bus/event_bus.h"
+#include "testing/forwarding_store.h"
 #include "testing/manual_clock.h"
 #include "testing/temporary_directory.h"
 
@@ -15,6 +17,23 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+// A store whose removals of sinks fail, or wait until they are let through.
+class StubbornStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  Status RemoveSink(const SinkKey& key) override {
+    waiting = true;
+    while (held) std::this_thread::yield();
+    if (fails) return Error{ErrorCode::kStoreIo, "no", {}};
+    return ForwardingStore::RemoveSink(key);
+  }
+
+  std::atomic<bool> waiting = false;
+  std::atomic<bool> held = false;
+  std::atomic<bool> fails = false;
+};
+
 class EventBusThreadedTest : public testing::Test {
  protected:
   EventBusThreadedTest() { Open(); }
@@ -23,7 +42,8 @@ class EventBusThreadedTest : public testing::Test {
     bus_.reset();
     EventBusOptions options;
     options.directory = directory_ / "sinks";
-    options.sinks_max = 3;
+    options.sinks_max = sinks_max_;
+    options.tenant_share = tenant_share_;
     options.server_sinks = std::move(server_sinks);
     auto bus = EventBus::Open({.log = log_,
                                .artifacts = artifacts_,
@@ -66,9 +86,12 @@ class EventBusThreadedTest : public testing::Test {
   TemporaryDirectory directory_;
   ManualClock clock_;
   SeededRandom random_{3};
-  EmbeddedLog log_{OpenMemoryStore(), clock_, SystemRandom(), {}};
+  StubbornStore* store_ = new StubbornStore(OpenMemoryStore());
+  EmbeddedLog log_{std::unique_ptr<StateStore>(store_), clock_, SystemRandom(), {}};
   ArtifactStore artifacts_{directory_ / "artifacts"};
   std::unique_ptr<EventBus> bus_;
+  std::uint32_t sinks_max_ = 3;
+  std::uint32_t tenant_share_ = 100;
   const EventBus::Caller acme_{"acme", false};
   const EventBus::Caller other_{"other", false};
   const EventBus::Caller operator_{"acme", true};
@@ -135,6 +158,51 @@ TEST_F(EventBusThreadedTest, ARemovedSinkLeavesNothingAndThereIsAMostOfThem) {
   Open();
   EXPECT_EQ(bus_->List(acme_).size(), 2U);
   EXPECT_TRUE(bus_->Put(acme_, "d", "---\n{kind: file}"));
+}
+
+TEST_F(EventBusThreadedTest, ATenantTakesItsShareOfTheSinksAndTheOperatorHasAReserve) {
+  sinks_max_ = 10;
+  tenant_share_ = 50;
+  Open();
+  const auto fill = [this](const EventBus::Caller& caller) {
+    int made = 0;
+    while (bus_->Put(caller, "s" + std::to_string(made), "---\n{kind: file}")) ++made;
+    return made;
+  };
+  EXPECT_EQ(fill(acme_), 5);
+  EXPECT_EQ(fill(other_), 4);
+  EXPECT_EQ(fill({"third", false}), 0);
+  EXPECT_TRUE(bus_->Put(operator_, "of-the-operator", "---\n{kind: file}"));
+  EXPECT_FALSE(bus_->Put(operator_, "too-many", "---\n{kind: file}"));
+  // A change of a sink is no new one.
+  EXPECT_TRUE(bus_->Put(acme_, "s0", "---\n{kind: file, from: beginning}"));
+}
+
+TEST_F(EventBusThreadedTest, ASinkStaysWhenItsRemovalCannotBeWritten) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  Append("a", "RunStarted", "acme");
+  WaitUntilIdle(acme_);
+  store_->fails = true;
+  EXPECT_EQ(bus_->Remove(acme_, "s").error().code, ErrorCode::kStoreIo);
+  ASSERT_TRUE(bus_->Get(acme_, "s"));
+  // It goes on as if nothing had been asked.
+  Append("a", "RunCompleted", "acme");
+  WaitUntilIdle(acme_);
+  EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2"));
+}
+
+TEST_F(EventBusThreadedTest, TheBusAnswersWhileAChangeWaitsForTheDisk) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  ASSERT_TRUE(bus_->Put(other_, "s", "---\n{kind: file}"));
+  store_->held = true;
+  std::thread remover([this] { EXPECT_TRUE(bus_->Remove(acme_, "s")); });
+  while (!store_->waiting) std::this_thread::yield();
+  EXPECT_TRUE(bus_->Get(acme_, "s"));
+  EXPECT_TRUE(bus_->Get(other_, "s"));
+  EXPECT_EQ(bus_->List({.tenant_id = "", .server = true}).size(), 2U);
+  store_->held = false;
+  remover.join();
+  EXPECT_EQ(bus_->Get(acme_, "s").error().code, ErrorCode::kSinkNotFound);
 }
 
 TEST_F(EventBusThreadedTest, DeadLettersCanBeLookedAtSentAgainAndGivenUp) {

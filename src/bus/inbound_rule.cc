@@ -66,10 +66,29 @@ void Check(const InboundRule& rule, std::vector<Fault>& faults) {
   }
 }
 
-Result<std::string> Rendered(const Value& source, const Names& names) {
+// What carrying out an order costs besides: a durable write.
+constexpr std::size_t kOrderOperations = 1'000;
+
+bool Take(std::size_t operations, std::size_t& left) {
+  const bool enough = operations < left;
+  left = enough ? left - operations : 0;
+  return enough;
+}
+
+Error OverBudget() {
+  return {ErrorCode::kExpressionFailed,
+          "the rules need more time for these events than one request may take",
+          {}};
+}
+
+// To compile a text takes about as long as two operations for each of its bytes.
+std::size_t CompileCost(std::string_view text) { return 2 * text.size(); }
+
+Result<std::string> Rendered(const Value& source, const Names& names,
+                             const ExpressionLimits& limits) {
   const auto compiled = Template::Compile(source);
   if (!compiled) return compiled.error();
-  const auto value = compiled->Render(names);
+  const auto value = compiled->Render(names, limits);
   if (!value) return value.error();
   return ToJson(*value);
 }
@@ -185,15 +204,26 @@ Result<std::vector<InboundEvent>> ReadInboundEvents(const HttpHeaders& headers,
   return events;
 }
 
-Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const InboundEvent& event) {
+std::string InboundRunId(const std::string& tenant_id, const InboundOrder& order) {
+  return "in-" + ToHex(Sha256(tenant_id + "\n" + order.key)).substr(0, 32);
+}
+
+std::string FormerInboundRunId(const InboundOrder& order) { return "in-" + order.key; }
+
+Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const InboundEvent& event,
+                                          std::size_t& operations_left) {
   const std::optional<InboundOrder> none;
+  if (!Take(1 + rule.types.size() + rule.sources.size(), operations_left)) return OverBudget();
   if (!MatchesOne(rule.types, event.type)) return none;
   if (!rule.sources.empty() && !MatchesOne(rule.sources, event.source)) return none;
   const EventName names(event.document);
+  ExpressionLimits limits;
+  limits.operations_left = &operations_left;
   if (!rule.when.empty()) {
+    if (!Take(CompileCost(rule.when), operations_left)) return OverBudget();
     const auto condition = Template::Condition(rule.when);
     if (!condition) return condition.error();
-    const auto chosen = condition->Render(names);
+    const auto chosen = condition->Render(names, limits);
     if (!chosen) return chosen.error();
     if (!IsTrue(*chosen)) return none;
   }
@@ -203,19 +233,24 @@ Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const Inbound
   order.key = ToHex(Sha256(rule.rule_id + "\n" + event.source + "\n" + event.id)).substr(0, 32);
   order.start = rule.start;
   order.deliver = rule.deliver;
+  const std::string_view document = order.start     ? std::string_view(order.start->inputs)
+                                    : order.deliver ? std::string_view(order.deliver->payload)
+                                                    : std::string_view();
+  if (!Take(kOrderOperations + CompileCost(document), operations_left)) return OverBudget();
   if (order.start && !order.start->inputs.empty()) {
-    auto inputs = Rendered(*ValueFromJson(order.start->inputs), names);
+    auto inputs = Rendered(*ValueFromJson(order.start->inputs), names, limits);
     if (!inputs) return std::move(inputs).error();
     order.start->inputs = *std::move(inputs);
   }
   if (order.deliver) {
-    const auto token = Template::Compile(Value::Text(order.deliver->token))->Render(names);
+    const auto token = Template::Compile(Value::Text(order.deliver->token))->Render(names, limits);
     if (!token) return token.error();
     order.deliver->token = ToText(*token);
     if (order.deliver->payload.empty()) {
       order.deliver->payload = ToJson(event.document.Get("data"));
+      if (!Take(order.deliver->payload.size() / 64, operations_left)) return OverBudget();
     } else {
-      auto payload = Rendered(*ValueFromJson(order.deliver->payload), names);
+      auto payload = Rendered(*ValueFromJson(order.deliver->payload), names, limits);
       if (!payload) return std::move(payload).error();
       order.deliver->payload = *std::move(payload);
     }

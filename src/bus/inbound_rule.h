@@ -77,11 +77,20 @@ Result<std::vector<InboundEvent>> ReadInboundEvents(const HttpHeaders& headers,
 // What a rule asks for, with everything rendered.
 struct InboundOrder {
   std::string rule_id;
-  std::string key;  // the same for the same rule and event: what duplicates are found by
+  std::string key;  // the same for the same rule and event of a tenant
   std::optional<InboundRule::Start> start;
   std::optional<InboundRule::Deliver> deliver;
 };
-// Nothing: the rule is not for this event. kExpressionFailed.
-Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const InboundEvent& event);
+// The id of the run that the order starts for the tenant: the same event of the same rule gives the
+// same run, and another tenant's never does.
+std::string InboundRunId(const std::string& tenant_id, const InboundOrder& order);
+// As earlier versions named it, without the tenant.
+std::string FormerInboundRunId(const InboundOrder& order);
+// What the events and rules of one request may cost together, in operations of expressions.
+inline constexpr std::size_t kInboundOperationsMax = 5'000'000;
+// Nothing: the rule is not for this event. kExpressionFailed. What it costs is taken from
+// `operations_left`; when that is used up, it is zero and the answer means nothing.
+Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const InboundEvent& event,
+                                          std::size_t& operations_left);
 
 }  // namespace everstep

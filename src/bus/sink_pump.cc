@@ -148,7 +148,8 @@ Status SinkPump::Save() {
   if (blamed != unsaved_.died.end()) Raise(unsaved_.died.size(), *blamed);
   if (mark_.open && !unsaved_.mark.open && parts_.on_alert) {
     parts_.on_alert({"SINK_DISABLED", "P2", "",
-                     "sink " + mark_.key.name + " wants no more events: " + queue_.last_failure()});
+                     "sink " + mark_.key.name + " wants no more events: " + queue_.last_failure(),
+                     mark_.key.tenant_id, mark_.key.tenant_id.empty()});
   }
   mark_ = unsaved_.mark;
   if (letters) {
@@ -172,7 +173,8 @@ void SinkPump::Raise(std::size_t died, const DeadLetter& first) const {
       died > 1 ? " and " + std::to_string(died - 1) + " more" : std::string();
   parts_.on_alert({"EVENT_BUS_DELIVERY_FAILED", "P1", first.run_id.value(),
                    "sink " + mark_.key.name + " did not take event " +
-                       std::to_string(first.seq.value()) + others + ": " + first.reason});
+                       std::to_string(first.seq.value()) + others + ": " + first.reason,
+                   mark_.key.tenant_id, mark_.key.tenant_id.empty()});
 }
 
 // True: there may be more.
@@ -242,7 +244,7 @@ void SinkPump::Add(const Change& change) {
   }
   if (change.fault.empty()) return;
   queued.run_id = change.entry.run_id;
-  queued.persisted_at = change.entry.persisted_at;
+  queued.persisted_at = change.entry.committed_at;
   queued.fault = "it cannot be read: " + change.fault;
   const EventSeq last = change.entry.last_seq;
   for (queued.seq = change.entry.first_seq; queued.seq <= last;

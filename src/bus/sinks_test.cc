@@ -216,13 +216,31 @@ TEST(InboundRuleTest, ARuleChoosesEventsAndRendersItsOrder) {
       "'{{ event.data.n }}', t: 'no. {{ event.data.n }}'}}}",
       "r");
   ASSERT_TRUE(rule) << ToString(rule.error());
-  const auto none = Apply(*rule, Order(1));
+  std::size_t left = kInboundOperationsMax;
+  const auto none = Apply(*rule, Order(1), left);
   ASSERT_TRUE(none);
   EXPECT_FALSE(none->has_value());
-  const auto order = Apply(*rule, Order(2));
+  const auto order = Apply(*rule, Order(2), left);
   ASSERT_TRUE(order && *order);
   EXPECT_EQ((*order)->start->inputs, R"({"n":2,"t":"no. 2"})");
-  EXPECT_EQ((*order)->key, (*Apply(*rule, Order(3)))->key) << "source and id name the event";
+  EXPECT_EQ((*order)->key, (*Apply(*rule, Order(3), left))->key) << "source and id name the event";
+}
+
+TEST(InboundRuleTest, WhatRulesCostIsTakenFromOneBudget) {
+  const auto rule = ReadInboundRule(
+      "---\n{types: [acme.*], when: 'range(20000) | sum < 0', start: {planId: p}}", "r");
+  ASSERT_TRUE(rule) << ToString(rule.error());
+  std::size_t left = kInboundOperationsMax;
+  int applied = 0;
+  while (left > 0 && applied < 1'000) {
+    (void)Apply(*rule, Order(1), left);
+    ++applied;
+  }
+  EXPECT_EQ(left, 0U);
+  EXPECT_LT(applied, 1'000) << "a hundred rules for a hundred events are refused";
+  EXPECT_GT(applied, 50) << "and a few heavy ones are not";
+  left = 0;
+  EXPECT_FALSE(Apply(*rule, Order(1), left));
 }
 
 TEST(InboundRuleTest, EventsAreReadInEveryForm) {

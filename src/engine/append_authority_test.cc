@@ -178,6 +178,16 @@ TEST_F(AppendAuthorityTest, DesignRule17PersistedAtNeverGoesBack) {
   EXPECT_GE(second->persisted_at, first->persisted_at);
 }
 
+TEST_F(AppendAuthorityTest, DesignRule17TheTimeOfOneRunDoesNotHoldUpAnother) {
+  clock_.Advance(std::chrono::hours(3));
+  const auto ahead = Append("ahead", kRunStarted);
+  clock_.JumpBack(std::chrono::hours(3));
+  EXPECT_EQ(Append("right", kRunStarted)->persisted_at, clock_.Now());
+  EXPECT_EQ(Append("ahead", kStepStarted, "a")->persisted_at, ahead->persisted_at);
+  clock_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(Append("right", kStepStarted, "a")->persisted_at, clock_.Now());
+}
+
 TEST_F(AppendAuthorityTest, RefusesAKeyThatIsNotOfThisEventAndSaysWhichOneIs) {
   auto write = Write("run-001", kStepStarted, "model.orders", 1);
   write.scope.plan_version = "1.2.0";

@@ -44,8 +44,7 @@ Committer::Committer(StateStore& store, Clock& clock, DurableFn on_durable)
     : store_(store),
       clock_(clock),
       on_durable_(std::move(on_durable)),
-      last_position_(store.LastPosition()),
-      last_persisted_at_(store.LastPersistedAt()) {}
+      last_position_(store.LastPosition()) {}
 
 Status Committer::CheckOpen() const { return stopped() ? Status(Stopped()) : Ok(); }
 
@@ -57,12 +56,12 @@ Result<bool> Committer::Submit(const std::shared_ptr<CommitUnit>& unit, std::uin
   if (generation != this->generation()) return false;
   // Whole milliseconds: what every reader of the contract can parse.
   const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
-  last_persisted_at_ = std::max<Timestamp>(last_persisted_at_, now);
+  const Timestamp persisted_at = std::max<Timestamp>(change.state.updated_at, now);
   last_position_ = Position(last_position_.value() + 1);
   change.position = last_position_;
-  for (Event& event : change.events) event.persisted_at = last_persisted_at_;
-  change.state.updated_at = last_persisted_at_;
-  if (change.status_before == RunStatus::kAbsent) change.state.created_at = last_persisted_at_;
+  for (Event& event : change.events) event.persisted_at = persisted_at;
+  change.state.updated_at = persisted_at;
+  if (change.status_before == RunStatus::kAbsent) change.state.created_at = persisted_at;
   Enqueue(unit);
   return true;
 }

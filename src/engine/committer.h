@@ -60,8 +60,9 @@ class Committer {
   // not yet durable: the generation moves on and every state in memory must be read anew.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // Gives the change its place in the order of commits and its persisted_at (never earlier than any
-  // before it), and queues it. False when `generation` is over: nothing was queued, decide again.
+  // Gives the change its place in the order of commits and its persisted_at, and queues it. That is
+  // the clock's time, but never before the run's last event, whose time state.updated_at has until
+  // then. False when `generation` is over: nothing was queued, decide again.
   // kStoreStopped after a write of unknown outcome.
   Result<bool> Submit(const std::shared_ptr<CommitUnit>& unit, std::uint64_t generation);
 
@@ -102,10 +103,9 @@ class Committer {
   Histogram<9> write_events_{{1, 3, 10, 30, 100, 300, 1'000, 3'000, 10'000}};
 
   std::mutex mutex_;
-  Units queue_;  // guarded by mutex_, as the next three
+  Units queue_;  // guarded by mutex_, as the next two
   bool has_leader_ = false;
   Position last_position_;
-  Timestamp last_persisted_at_;
   Error failure_{};  // of the last failed write; the committing thread's own
   std::atomic<std::uint64_t> generation_{1};
   std::atomic<bool> stopped_{false};

@@ -62,7 +62,8 @@ struct Draft::Savepoint {
   std::vector<std::pair<EntityState*, EntityState>> entities;  // as they were
 };
 
-Draft::Draft(LiveRun& run, World world) : run_(run), world_(world), unit_(run.NewUnit()) {
+Draft::Draft(LiveRun& run, World world)
+    : run_(run), world_(world), unit_(run.NewUnit()), updated_before_(run.state().updated_at) {
   world_.touched.clear();
   unit_->change.run_id = run.run_id();
   unit_->change.status_before = run.state().status;
@@ -446,6 +447,7 @@ std::shared_ptr<CommitUnit> Draft::Finish(const std::function<RunNo()>& new_run_
   if (change.status_before == RunStatus::kAbsent) run_.stored().run_no = new_run_no();
   change.run_no = run_.stored().run_no;
   change.state = run_.state();
+  change.state.updated_at = updated_before_;
   change.entities.reserve(world_.touched.size());
   for (auto& [key, entity] : world_.touched) {
     if (entity->status != EntityStatus::kAbsent) change.entities.emplace_back(key, *entity);

@@ -74,6 +74,7 @@ class Draft {
   World world_;
   std::unique_lock<std::mutex> token_lock_;  // from the first decision on a token to the end
   std::shared_ptr<CommitUnit> unit_;
+  const Timestamp updated_before_;  // the run, by what was decided before
   std::vector<std::pair<EntityState*, EntityState>>* undo_ = nullptr;  // set while it may be needed
 };
 

@@ -82,6 +82,11 @@ Status CheckDefaults(const AppendDefaults& defaults) {
   return error;
 }
 
+bool MayBegin(const EventWrite& write) {
+  return write.type == EventType::kRunQueued || write.type == EventType::kRunApproved ||
+         write.type == EventType::kRunStarted;
+}
+
 // Events of another tenant than the one that may write.
 Status KeepToTenant(const std::string& tenant_id, AppendOrder& order) {
   for (EventWrite& write : order.events) {
@@ -92,6 +97,11 @@ Status KeepToTenant(const std::string& tenant_id, AppendOrder& order) {
                    {{"/tenantId", "must be \"" + tenant_id + "\", or left out"}}};
     }
     given = tenant_id;
+  }
+  if (IsDerivedRunId(order.run_id.value()) && std::ranges::any_of(order.events, MayBegin)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the run id " + order.run_id.value() + " is reserved for runs that a server names",
+                 {{"/runId", "must not be a UUID of version 8, nor in- with 32 digits"}}};
   }
   return Ok();
 }
@@ -209,6 +219,36 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
   return answers;
 }
 
+namespace {
+
+// The events of a page, whose memory is bounded however large they are: it may end early, and then
+// `cut` says so. Filtered ones are walked to from the end, each time: they are read at once.
+Result<std::vector<Event>> ReadPage(StateReader& reader, const StoredRun& run, EventQuery query,
+                                    bool& cut) {
+  constexpr std::size_t kPageBytesMax = 16 << 20;
+  constexpr std::size_t kEventsAtOnce = 16;
+  if (query.type || query.entity) return reader.ReadEvents(run, query);
+  std::vector<Event> events;
+  std::size_t bytes = 0;
+  const std::size_t limit = query.limit;
+  while (events.size() < limit) {
+    query.limit = std::min(limit - events.size(), kEventsAtOnce);
+    auto some = reader.ReadEvents(run, query);
+    if (!some) return some;
+    for (Event& event : *some) {
+      bytes += event.payload.size();
+      events.push_back(std::move(event));
+    }
+    if (some->size() < query.limit) break;
+    query.after = events.back().seq;
+    cut = bytes >= kPageBytesMax && query.after < run.state.last_seq;
+    if (cut) break;
+  }
+  return events;
+}
+
+}  // namespace
+
 Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
   auto query = QueryOf(request);
   if (!query) return std::move(query).error();
@@ -216,11 +256,12 @@ Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
   auto run = RequireRun(*reader, RunId(request.run_id));
   if (!run) return std::move(run).error();
   const std::size_t limit = query->limit++;
-  auto events = reader->ReadEvents(*run, *query);
+  bool cut = false;
+  auto events = ReadPage(*reader, *run, *query, cut);
   if (!events) return SetAside(std::move(reader), run->run_id, std::move(events).error());
   EventPage page;
-  page.more = events->size() > limit;
-  if (page.more) events->pop_back();
+  page.more = cut || events->size() > limit;
+  if (events->size() > limit) events->pop_back();
   page.next_after = events->empty() ? request.after : events->back().seq.value();
   for (const Event& event : *events) AddViews(request.dialect, *run, event, page.events);
   return page;
@@ -231,10 +272,12 @@ Result<std::vector<LogEvent>> EmbeddedLog::ReadSince(SystemTime since, std::stri
   const auto reader = store_->Read();
   auto position = reader->PositionBefore(since);
   if (!position) return std::move(position).error();
+  RunsOf runs{std::string(tenant_id)};
+  runs.since = since;
   std::vector<LogEvent> all;
   while (all.size() < limit) {
     const Position before = *position;
-    auto views = ReadAlongOutbox(*reader, tenant_id, dialect, limit - all.size(), *position);
+    auto views = ReadAlongOutbox(*reader, runs, dialect, limit - all.size(), *position);
     if (!views) return std::move(views).error();
     std::move(views->begin(), views->end(), std::back_inserter(all));
     if (*position == before) break;
@@ -342,6 +385,7 @@ LogHealth EmbeddedLog::Health(std::string_view tenant_id) {
   health.memory_bytes = authority_.MemoryBytes();
   health.disk_bytes = store_->DiskBytes();
   health.payload_mismatches = authority_.payload_mismatches();
+  health.newest_event_at = store_->LastPersistedAt();
   health.stopped = committer_.stopped();
   return health;
 }

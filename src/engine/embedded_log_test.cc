@@ -259,6 +259,42 @@ TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHad) {
   EXPECT_EQ(*log_.ApplyRetention(policy), 1U) << "nothing waits for a closed sink";
 }
 
+TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHadAlsoWhenTheClockWasAhead) {
+  clock_.Advance(std::chrono::hours(24 * 50));
+  SmallRun("ahead");
+  clock_.JumpBack(std::chrono::hours(24 * 50));
+  SmallRun("right");
+  clock_.Advance(std::chrono::hours(24 * 40));
+  RetentionPolicy policy;
+  policy.older_than = std::chrono::hours(24 * 30);
+  SinkMove move{.mark = {{"default", "hook"}, Position()}, .died = {}, .gone = {}};
+  ASSERT_TRUE(log_.store().MoveSink(move));
+  EXPECT_EQ(*log_.ApplyRetention(policy), 0U);
+  move.mark.position = log_.store().LastPosition();
+  ASSERT_TRUE(log_.store().MoveSink(move));
+  EXPECT_EQ(*log_.ApplyRetention(policy), 1U) << "the run that is not from the future";
+}
+
+TEST_F(EmbeddedLogTest, EventsSinceATimeAreOfThatTimeAlsoWhenTheClockWasAhead) {
+  clock_.Advance(std::chrono::hours(3));
+  SmallRun("ahead");
+  clock_.JumpBack(std::chrono::hours(3));
+  SmallRun("early");
+  clock_.Advance(std::chrono::hours(1));
+  const Timestamp since = clock_.Now();
+  SmallRun("late");
+  const auto events = log_.ReadSince(since, "", Dialect::kNative, 100);
+  ASSERT_TRUE(events);
+  const auto of = [&](std::string_view run) {
+    return std::ranges::count_if(*events, [run](const LogEvent& event) {
+      return event.json.find(run) != std::string::npos;
+    });
+  };
+  EXPECT_GT(of("\"ahead\""), 0);
+  EXPECT_EQ(of("\"early\""), 0);
+  EXPECT_GT(of("\"late\""), 0);
+}
+
 TEST_F(EmbeddedLogTest, AHookIsFoundByItsToken) {
   Must(Contract("r", "RunStarted"));
   Must(R"({"runId":"r","eventType":"hook_created",)"

@@ -18,7 +18,7 @@ Result<ProjectionLag> EventSubscription::Lag() {
   if (run_id_.value().empty()) {
     const auto next = reader->ReadOutbox(Position(after_), 1);
     if (!next) return next.error();
-    const Timestamp oldest = next->empty() ? Timestamp{} : next->front().persisted_at;
+    const Timestamp oldest = next->empty() ? Timestamp{} : next->front().committed_at;
     const EventSeq end(next->empty() ? after_ : store_.LastPosition().value());
     return LagOf("", EventSeq(after_), end, oldest, clock_.Now());
   }

@@ -43,6 +43,9 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf&
                                               Dialect dialect, std::size_t limit, Position& after) {
   auto entries = reader.ReadOutbox(after, limit);
   if (!entries) return std::move(entries).error();
+  // However large the events are, what is read at once is bounded.
+  constexpr std::size_t kBytesMax = 16 << 20;
+  std::size_t bytes = 0;
   std::vector<LogEvent> views;
   for (const OutboxEntry& entry : *entries) {
     after = entry.position;
@@ -56,8 +59,12 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf&
     query.limit = entry.last_seq.value() - entry.first_seq.value() + 1;
     const auto events = reader.ReadEvents(**run, query);
     if (!events) return events.error();
-    for (const Event& event : *events) AddViews(dialect, **run, event, views);
-    if (views.size() >= limit) break;
+    for (const Event& event : *events) {
+      if (event.persisted_at < runs.since) continue;
+      bytes += event.payload.size();
+      AddViews(dialect, **run, event, views);
+    }
+    if (views.size() >= limit || bytes >= kBytesMax) break;
   }
   return views;
 }

@@ -18,12 +18,13 @@ void AddViews(Dialect dialect, const StoredRun& run, const Event& event,
 // The run, or kRunNotFound, kRunExpired.
 Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id);
 
-// Which runs' events are wanted; an empty member: any.
+// Which events are wanted; an empty member: any.
 struct RunsOf {
   std::string tenant_id{};
   std::string project_id{};
   std::string environment_id{};
   std::string plan_id{};
+  Timestamp since{};  // persisted then or later
 
   bool Has(const RunScope& scope) const;
 };

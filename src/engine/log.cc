@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/random.h"
+#include "base/watched_clock.h"
 #include "engine/embedded_log.h"
+#include "engine/event_view.h"
+#include "store/salvage.h"
 #include "store/state_store.h"
 
 namespace everstep {
@@ -28,8 +30,8 @@ Result<std::unique_ptr<Log>> Log::Open(const LogOptions& options) {
   EmbeddedLog::Options log_options;
   log_options.read_only = options.read_only;
   log_options.memory_bytes_max = options.memory_bytes_max;
-  return std::unique_ptr<Log>(
-      std::make_unique<EmbeddedLog>(std::move(store), SystemClock(), SystemRandom(), log_options));
+  return std::unique_ptr<Log>(std::make_unique<EmbeddedLog>(std::move(store), WatchedSystemClock(),
+                                                            SystemRandom(), log_options));
 }
 
 Status RestoreLog(const std::string& backup, const std::string& directory) {
@@ -62,6 +64,27 @@ Status RestoreLog(const std::string& backup, const std::string& directory) {
     return Error{ErrorCode::kStoreIo, "renaming " + partial + ": " + failed.message(), {}};
   }
   return Ok();
+}
+
+Result<SalvagedLog> SalvageLog(
+    const std::string& damaged, const std::string& directory,
+    const std::function<void(const std::string& run_id, const LogEvent& event)>& after_gap) {
+  auto report = SalvageStore(damaged, directory, [&](const StoredRun& run, const Event& event) {
+    std::vector<LogEvent> views;
+    AddViews(Dialect::kNative, run, event, views);
+    for (const LogEvent& view : views) after_gap(run.run_id.value(), view);
+  });
+  if (!report) return std::move(report).error();
+  SalvagedLog log;
+  log.damage = std::move(report->damage);
+  log.runs = report->runs;
+  log.events = report->events;
+  log.events_after_gaps = report->events_after_gaps;
+  for (SalvagedRun& run : report->incomplete) {
+    log.incomplete.push_back({std::move(run.run_id), std::move(run.tenant_id), run.events_kept,
+                              std::move(run.missing), run.row_lost});
+  }
+  return log;
 }
 
 }  // namespace everstep

@@ -9,17 +9,15 @@ Result<SinkClaims> SinkClaims::Read(StateReader& reader) {
   for (const SinkMark& mark : *marks) {
     if (!mark.open) continue;
     if (mark.dead_letters > 0) claims.with_letters_.push_back(mark.key);
-    const auto next = reader.ReadOutbox(mark.position, 1);
-    if (!next) return next.error();
-    if (next->empty()) continue;
-    const Timestamp at = next->front().persisted_at;
-    if (!claims.horizon_ || at < *claims.horizon_) claims.horizon_ = at;
+    const auto earliest = reader.EarliestBehind(mark.position);
+    if (!earliest) return earliest.error();
+    if (!*earliest) continue;
+    if (!claims.horizon_ || **earliest < *claims.horizon_) claims.horizon_ = **earliest;
   }
   return claims;
 }
 
-// Events become durable in order of time: a run whose last event is older than the first that is
-// not delivered has been delivered as a whole.
+// A run whose last event is older than all that are not delivered has been delivered as a whole.
 Result<bool> SinkClaims::Holds(StateReader& reader, const StoredRun& run) const {
   if (horizon_ && run.state.updated_at >= *horizon_) return true;
   for (const SinkKey& sink : with_letters_) {

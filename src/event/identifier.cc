@@ -32,6 +32,20 @@ bool IsIdentifier(std::string_view text) {
   return true;
 }
 
+bool IsDerivedRunId(std::string_view text) {
+  constexpr std::string_view kShapes[] = {"in-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh",
+                                          "hhhhhhhh-hhhh-8hhh-hhhh-hhhhhhhhhhhh"};
+  const auto fits = [text](std::string_view shape) {
+    if (text.size() != shape.size()) return false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+      if (shape[i] == 'h' ? !digit : text[i] != shape[i]) return false;
+    }
+    return true;
+  };
+  return fits(kShapes[0]) || fits(kShapes[1]);
+}
+
 bool IsName(std::string_view text) {
   // No character takes more than four bytes; this also bounds the work on hostile input.
   if (text.empty() || text.size() > 4 * kNameCharactersMax) return false;

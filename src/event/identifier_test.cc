@@ -49,6 +49,16 @@ TEST(NameTest, TakesAnyPrintableText) {
   EXPECT_TRUE(IsName("\u00a0"));
 }
 
+TEST(IdentifierTest, KnowsTheIdsThatAServerDerives) {
+  EXPECT_TRUE(IsDerivedRunId("in-0123456789abcdef0123456789abcdef"));
+  EXPECT_TRUE(IsDerivedRunId("01234567-89ab-8def-a123-456789abcdef"));
+  EXPECT_FALSE(IsDerivedRunId("01234567-89ab-4def-a123-456789abcdef"));
+  EXPECT_FALSE(IsDerivedRunId("01234567-89AB-8def-a123-456789abcdef"));
+  EXPECT_FALSE(IsDerivedRunId("in-0123456789abcdef0123456789abcde"));
+  EXPECT_FALSE(IsDerivedRunId("in-order-7"));
+  EXPECT_FALSE(IsDerivedRunId(""));
+}
+
 TEST(NameTest, RefusesTheKeySeparatorAndControlCharacters) {
   EXPECT_FALSE(IsName(""));
   EXPECT_FALSE(IsName("a|b"));

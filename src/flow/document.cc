@@ -12,6 +12,7 @@ namespace everstep {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::size_t kRepeatedKeysShown = 100;
 constexpr std::size_t kSmallMap = 16;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
@@ -189,6 +190,7 @@ void DropRepeatedKeys(Node& map, Document& document) {
     if (first == nullptr) continue;
     repeated.resize(members.size());
     repeated[i] = true;
+    if (document.faults.size() >= kRepeatedKeysShown) continue;
     document.faults.push_back(Fault{"",
                                     "'" + std::string(members[i].key) +
                                         "' is written twice; the first is at line " +

@@ -14,9 +14,12 @@
 namespace everstep {
 
 inline constexpr std::size_t kDocumentDepthMax = 64;
-inline constexpr std::size_t kDocumentNodesMax = 4'000'000;
-// Nodes that YAML aliases may add in all: a few bytes of aliases must not become a huge tree.
+inline constexpr std::size_t kDocumentNodesMax = 1'000'000;
+// What YAML aliases may add in all, in values and in bytes of their texts and keys: a few bytes of
+// aliases must not become a huge tree, nor a huge text when the tree is written out.
 inline constexpr std::size_t kDocumentAliasNodesMax = 100'000;
+inline constexpr std::size_t kDocumentAliasBytesMax = 4 << 20;
+inline constexpr std::size_t kDocumentAnchorsMax = 10'000;
 
 // A value of a document and where it stands there. Lines and columns count from 1, columns in
 // characters.
@@ -56,7 +59,8 @@ struct Document {
 
 // YAML 1.2 with its core scalars (`no` and `yes` are text), or JSON when the first character is
 // '{' or '['. `text` must outlive the document. kInvalidPlan with the place where it stops being
-// one; also for what is larger than `bytes_max` or nested deeper than kDocumentDepthMax.
+// one; also for what is larger than `bytes_max`, nested deeper than kDocumentDepthMax, or has more
+// values, anchors or copies by aliases than the limits above: refused before the memory is taken.
 Result<Document> ParseDocument(std::string_view text, std::size_t bytes_max);
 
 Value ToValue(const Node& node);

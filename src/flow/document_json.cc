@@ -54,7 +54,9 @@ class JsonParser {
   bool ReadValue(Node& node, std::size_t depth) {
     node.line = Here().line;
     node.column = Here().column;
-    if (++nodes_ > kDocumentNodesMax) return Fail("the document has too many values");
+    if (++nodes_ > kDocumentNodesMax) {
+      return Fail("the document has more than " + std::to_string(kDocumentNodesMax) + " values");
+    }
     if (at_ >= text_.size()) return Fail("the document ends where a value should stand");
     switch (text_[at_]) {
       case '{':

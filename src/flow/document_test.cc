@@ -112,6 +112,39 @@ TEST(DocumentTest, AliasesCannotMakeALargeDocument) {
   EXPECT_NE(FaultOf(nested).message.find("deeper"), std::string::npos);
 }
 
+TEST(DocumentTest, AliasesAreChargedByTheBytesOfWhatTheyStandFor) {
+  const std::string large = "a: &a " + std::string(100'000, 'x') + "\nb:\n";
+  std::string text = large;
+  for (int i = 0; i < 41; ++i) text += "- *a\n";
+  EXPECT_TRUE(ParseDocument(text, kBytesMax)) << "41 copies are less than 4 MiB";
+  text += "- *a\n";
+  const Fault fault = FaultOf(text);
+  EXPECT_NE(fault.message.find("aliases"), std::string::npos) << fault.message;
+  EXPECT_EQ(fault.line, 44U) << "the first one that is too many";
+  EXPECT_EQ(fault.column, 3U);
+  std::string keys = "a: &a {" + std::string(1'000, 'k') + ": 1}\nb:\n";
+  for (int i = 0; i < 5'000; ++i) keys += "- *a\n";
+  EXPECT_NE(FaultOf(keys).message.find("aliases"), std::string::npos) << "keys are copied too";
+}
+
+TEST(DocumentTest, AnchorsAndValuesAreBounded) {
+  std::string anchors = "a:\n";
+  for (int i = 0; i < 10'001; ++i) anchors += "- &n" + std::to_string(i) + " x\n";
+  EXPECT_EQ(FaultOf(anchors).line, 10'002U);
+  EXPECT_NE(FaultOf(anchors).message.find("anchors"), std::string::npos);
+  std::string values = "[1";
+  for (std::size_t i = 0; i < kDocumentNodesMax; ++i) values += ",1";
+  for (const std::string& text : {values + "]", "a: " + values + "]"}) {
+    const auto document = ParseDocument(text, 8 << 20);
+    ASSERT_FALSE(document);
+    EXPECT_NE(document.error().faults[0].message.find("more than 1000000 values"),
+              std::string::npos);
+  }
+  std::string repeated = "{\"k\":1";
+  for (int i = 0; i < 1'000; ++i) repeated += ",\"k\":1";
+  EXPECT_EQ(ParseDocument(repeated + "}", kBytesMax)->faults.size(), 100U);
+}
+
 TEST(DocumentTest, DepthAndSizeAreBounded) {
   const auto nested = [](std::size_t depth, std::string_view before) {
     return std::string(before) + std::string(depth, '[') + std::string(depth, ']');

@@ -164,9 +164,15 @@ class YamlParser {
   }
 
  private:
+  // What a part of the document takes: values, and bytes of their texts and keys.
+  struct Size {
+    std::size_t nodes = 0;
+    std::size_t bytes = 0;
+  };
   struct Anchored {
     Node node;
-    std::size_t nodes = 0;
+    Size size;
+    std::size_t depth = 0;
   };
 
   bool Next() {
@@ -185,8 +191,8 @@ class YamlParser {
     node.column = source_.Here().column;
     const yaml_event_t& event = source_.event();
     if (event.type == YAML_ALIAS_EVENT) return ReadAlias(node, depth);
-    const std::size_t nodes_before = nodes_;
-    if (++nodes_ > kDocumentNodesMax) return Fail("the document has too many values");
+    const Size before = read_;
+    if (++read_.nodes > kDocumentNodesMax) return FailValues();
     std::string anchor;
     if (event.type == YAML_SCALAR_EVENT) {
       anchor = AsText(event.data.scalar.anchor);
@@ -197,20 +203,29 @@ class YamlParser {
       anchor = AsText(map ? event.data.mapping_start.anchor : event.data.sequence_start.anchor);
       if (!ReadChildren(node, map, depth + 1)) return false;
     }
-    return anchor.empty() || Keep(std::move(anchor), node, nodes_ - nodes_before);
+    if (anchor.empty()) return true;
+    return Keep(std::move(anchor), node, {read_.nodes - before.nodes, read_.bytes - before.bytes});
+  }
+
+  bool FailValues() {
+    return Fail("the document has more than " + std::to_string(kDocumentNodesMax) + " values");
   }
 
   // Anchored values are copied, and may stand inside each other: what is kept of them is bounded
   // like what comes from them. A value that no alias could take is not kept at all.
-  bool Keep(std::string anchor, const Node& node, std::size_t nodes) {
-    if (nodes > kDocumentAliasNodesMax) {
-      anchors_[std::move(anchor)] = {Node(), nodes};
+  bool Keep(std::string anchor, const Node& node, const Size& size) {
+    if (anchors_.size() >= kDocumentAnchorsMax && !anchors_.contains(anchor)) {
+      return Fail("the document has more than " + std::to_string(kDocumentAnchorsMax) +
+                  " anchors; write fewer of them");
+    }
+    if (size.nodes > kDocumentAliasNodesMax) {
+      anchors_[std::move(anchor)] = {Node(), size, 0};
       return true;
     }
-    kept_nodes_ += nodes;
+    kept_nodes_ += size.nodes;
     if (kept_nodes_ > 4 * kDocumentAliasNodesMax)
       return Fail("too much of the document is anchored");
-    anchors_[std::move(anchor)] = {node, nodes};
+    anchors_[std::move(anchor)] = {node, size, Depth(node)};
     return true;
   }
 
@@ -221,17 +236,27 @@ class YamlParser {
       return Fail("*" + name + " names no value; &" + name + " must stand before it");
     }
     const Anchored& anchored = found->second;
-    alias_nodes_ += anchored.nodes;
-    nodes_ += anchored.nodes;
-    if (alias_nodes_ > kDocumentAliasNodesMax || nodes_ > kDocumentNodesMax) {
-      return Fail("the aliases of this document make it too large; write fewer of them");
+    if (!Charge(anchored.size)) {
+      return Fail("the aliases of this document make it too large: they add more than " +
+                  std::to_string(kDocumentAliasNodesMax) + " values or " +
+                  std::to_string(kDocumentAliasBytesMax) + " bytes; write fewer of them");
     }
-    if (depth + Depth(anchored.node) > kDocumentDepthMax) return FailDepth();
+    if (depth + anchored.depth > kDocumentDepthMax) return FailDepth();
     node.kind = anchored.node.kind;
     node.content = anchored.node.content;
     node.line = anchored.node.line;
     node.column = anchored.node.column;
     return true;
+  }
+
+  // Texts are shared by the nodes, but not by what is made of them. False: that is too much.
+  bool Charge(const Size& size) {
+    aliased_.nodes += size.nodes;
+    aliased_.bytes += size.bytes;
+    read_.nodes += size.nodes;
+    read_.bytes += size.bytes;
+    return aliased_.nodes <= kDocumentAliasNodesMax && aliased_.bytes <= kDocumentAliasBytesMax &&
+           read_.nodes <= kDocumentNodesMax;
   }
 
   static std::size_t Depth(const Node& node) {
@@ -281,6 +306,7 @@ class YamlParser {
 
   std::string_view Kept() {
     const auto& scalar = source_.event().data.scalar;
+    read_.bytes += scalar.length;
     return document_.texts.emplace_back(reinterpret_cast<const char*>(scalar.value), scalar.length);
   }
 
@@ -311,8 +337,8 @@ class YamlParser {
 
   EventSource source_;
   std::unordered_map<std::string, Anchored> anchors_;
-  std::size_t nodes_ = 0;
-  std::size_t alias_nodes_ = 0;
+  Size read_;     // of all that was read, with what aliases stand for
+  Size aliased_;  // of the content that aliases repeat
   std::size_t kept_nodes_ = 0;
   Document document_;
   Error error_{ErrorCode::kInvalidPlan, "", {}};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/content_count.h"
 #include "flow/expression_filter.h"
 #include "flow/filter_input.h"
 
@@ -24,8 +25,8 @@ Result<Value> ToJsonText(const FilterCall& call) {
 Result<Value> FromJsonText(const FilterCall& call) {
   if (call.input.kind() != Value::Kind::kText) return WrongInput(call, "text");
   const std::string& text = call.input.text();
-  // One item for each byte is the most that JSON can say.
   if (!call.meter.MakeText(text.size())) return OverLimit();
+  if (!call.meter.Operations(CountValues(ContentKind::kJson, text))) return OverLimit();
   Result<Value> value = ValueFromJson(text);
   if (!value) return ExpressionError("the text is not JSON: " + value.error().message);
   if (!call.meter.Read(*value)) return OverLimit();

@@ -16,7 +16,12 @@ namespace everstep {
 struct ExpressionLimits {
   std::uint32_t operations_max = 100'000;  // nodes evaluated, and one per item or 64 bytes touched
   std::size_t bytes_max = 1 << 20;         // of text and items made
+  // Operations that are left for several evaluations together, and are taken from there besides.
+  // Null: each is for itself.
+  std::size_t* operations_left = nullptr;
 };
+// Of all expressions of a template together, unless the caller has a budget of its own.
+inline constexpr std::size_t kTemplateOperationsMax = 1'000'000;
 inline constexpr std::size_t kExpressionBytesMax = 16 * 1024;  // of source text
 inline constexpr std::size_t kExpressionDepthMax = 64;
 // Of the lists and maps that an expression or template puts together, as JSON (see FitsJson).

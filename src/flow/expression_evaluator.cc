@@ -72,6 +72,7 @@ class Evaluation {
         Push(names_.Find(program_.constants[instruction.operand].text()));
         return std::nullopt;
       case Op::kMember:
+        if (!meter_.FindMember(Top())) return OverLimit();
         Top() = Top().Get(program_.constants[instruction.operand].text());
         return std::nullopt;
       case Op::kIndex:
@@ -120,6 +121,7 @@ class Evaluation {
     const Value index = Pop();
     const Value& of = Top();
     if (index.kind() == Kind::kText) {
+      if (!meter_.FindMember(of)) return OverLimit();
       Top() = of.Get(index.text());
     } else if (index.kind() == Kind::kInt) {
       if (of.kind() == Kind::kText && !meter_.Read(of.text().size())) return OverLimit();

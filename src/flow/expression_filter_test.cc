@@ -245,6 +245,19 @@ INSTANTIATE_TEST_SUITE_P(Selections, ExpressionFilterTest, testing::ValuesIn(kSe
 INSTANTIATE_TEST_SUITE_P(Encodings, ExpressionFilterTest, testing::ValuesIn(kEncodings));
 INSTANTIATE_TEST_SUITE_P(Arguments, ExpressionFilterTest, testing::ValuesIn(kArguments));
 
+// A value takes a hundred bytes for a byte or two of text, so that it is counted before it is made.
+TEST(ExpressionFiltersTest, FromJsonIsBoundedByWhatItMakes) {
+  std::string many = "[";
+  for (int i = 0; i < 200'000; ++i) many += "1,";
+  for (const std::string end : {"1]", "?"}) {
+    const Value names = Value::Map({{"text", Value::Text(many + end)}});
+    const auto value = Expression::Parse("text | fromjson")->Evaluate(ValueNames(names));
+    ASSERT_FALSE(value);
+    EXPECT_NE(value.error().message.find("more time or memory"), std::string::npos)
+        << end << ": it is refused before it is parsed: " << value.error().message;
+  }
+}
+
 TEST(ExpressionFiltersTest, HaveOneNameEach) {
   const auto names = FilterNames();
   EXPECT_TRUE(std::ranges::adjacent_find(names) == names.end());

@@ -13,15 +13,22 @@ namespace everstep {
 class ExpressionMeter {
  public:
   explicit ExpressionMeter(const ExpressionLimits& limits)
-      : operations_left_(limits.operations_max), bytes_left_(limits.bytes_max) {}
+      : operations_left_(limits.operations_max),
+        bytes_left_(limits.bytes_max),
+        shared_left_(limits.operations_left) {}
 
-  [[nodiscard]] bool Operations(std::size_t count) { return Take(count, operations_left_); }
+  [[nodiscard]] bool Operations(std::size_t count) {
+    return Take(count, operations_left_) && (shared_left_ == nullptr || Take(count, *shared_left_));
+  }
 
   // Reads that many bytes of text.
   [[nodiscard]] bool Read(std::size_t bytes) { return Operations(1 + bytes / 64); }
 
   // Reads all of a value: each item, each text.
   [[nodiscard]] bool Read(const Value& value);
+
+  // Looks for a member of a map.
+  [[nodiscard]] bool FindMember(const Value& map) { return Operations(map.member_count() / 32); }
 
   // Makes text, which reads as much.
   [[nodiscard]] bool MakeText(std::size_t bytes) { return Read(bytes) && Take(bytes, bytes_left_); }
@@ -44,6 +51,7 @@ class ExpressionMeter {
 
   std::size_t operations_left_;
   std::size_t bytes_left_;
+  std::size_t* const shared_left_;
 };
 
 // kExpressionFailed with that message.

@@ -67,6 +67,10 @@ void CheckDefault(const Place& place, const MapReader& map, const PlanReading& r
   std::vector<Fault> value_faults;
   CheckValue(ToValue(*place.node), value, "", value_faults);
   for (const Fault& fault : value_faults) {
+    if (reading.faults.full()) {
+      reading.faults.Add(*found, {});
+      continue;
+    }
     const Node& node = NodeAt(*found->node, fault.pointer);
     reading.faults.AddInText(node, found->Pointer() + fault.pointer, 0,
                              "the default " + fault.message);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flow/expression_meter.h"
+#include "flow/operations_done.h"
 #include "flow/quoted.h"
 #include "flow/template_text.h"
 #include "flow/unique_keys.h"
@@ -46,6 +47,9 @@ Error At(const std::string& pointer, const Error& error) {
   return {error.code, error.message, {Fault{pointer, error.message}}};
 }
 
+thread_local std::uint64_t operations_done = 0;
+thread_local std::size_t* operations_left_now = nullptr;  // of the template that is rendered
+
 // One string, rendered. A piece alone keeps its type.
 Result<Value> RenderText(const std::vector<Piece>& pieces, const Names& names,
                          const ExpressionLimits& limits) {
@@ -74,6 +78,16 @@ Result<Value> RenderText(const std::vector<Piece>& pieces, const Names& names,
 }
 
 }  // namespace
+
+std::uint64_t OperationsDone() { return operations_done; }
+
+void AddOperations(std::uint64_t count) {
+  if (operations_left_now == nullptr) {
+    operations_done += count;
+  } else {
+    *operations_left_now -= std::min<std::uint64_t>(count, *operations_left_now);
+  }
+}
 
 // A constant, a string with holes, a list or a map.
 struct Template::Node {
@@ -270,7 +284,14 @@ Result<Template> Template::Condition(std::string_view text, std::vector<Fault>* 
 
 Result<Value> Template::Render(const Names& names, const ExpressionLimits& limits) const {
   if (root_ == nullptr) return Value();
-  Result<Value> value = root_->Render(names, limits);
+  std::size_t operations_left = kTemplateOperationsMax;
+  ExpressionLimits own = limits;
+  if (own.operations_left == nullptr) own.operations_left = &operations_left;
+  const std::size_t before = *own.operations_left;
+  std::size_t* const outer = std::exchange(operations_left_now, own.operations_left);
+  Result<Value> value = root_->Render(names, own);
+  operations_left_now = outer;
+  operations_done += before - *own.operations_left;
   const bool put_together = !root_->is_constant && root_->pieces.empty();
   if (value && put_together && !FitsJson(*value, kResultBytesMax)) return At("", TooLarge());
   return value;

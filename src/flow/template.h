@@ -31,7 +31,8 @@ class Template {
   static Result<Template> Condition(std::string_view text, std::vector<Fault>* faults = nullptr);
 
   // The same result for the same names. Where nothing is rendered the source itself is returned.
-  // A hole of a larger text that is undefined is kExpressionFailed and says which.
+  // A hole of a larger text that is undefined is kExpressionFailed and says which; so is more work
+  // than kTemplateOperationsMax, or than the limits have left.
   Result<Value> Render(const Names& names, const ExpressionLimits& limits = {}) const;
 
   bool empty() const { return root_ == nullptr; }

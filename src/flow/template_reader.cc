@@ -43,6 +43,11 @@ Template TemplateReader::Keep(Result<Template> compiled,
                               const Place& place, TemplateRole role) {
   if (!compiled) {
     for (const Template::Fault& fault : template_faults) {
+      // To find the node of each would take the square of their number.
+      if (faults_.full()) {
+        faults_.Add(place, {});
+        continue;
+      }
       faults_.AddInText(NodeAt(*place.node, fault.pointer), place.Pointer() + fault.pointer,
                         fault.offset, fault.message);
     }

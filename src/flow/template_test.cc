@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flow/operations_done.h"
 #include "flow/value.h"
 #include "flow/value_names.h"
 
@@ -165,6 +166,43 @@ TEST(TemplateTest, TextAndResultHaveALimit) {
   for (std::size_t i = 0; i < 40; ++i) other = Value::List({other});
   EXPECT_FALSE(nested->Render(ValueNames(Value::Map(ValueMap{{"deep", other}}))));
   EXPECT_TRUE(nested->Render(ValueNames(Value::Map(ValueMap{{"deep", Value::Int(1)}}))));
+}
+
+// Looking a name up takes as long as 600,000 operations.
+class CostlyNames final : public Names {
+ public:
+  Value Find(std::string_view) const override {
+    AddOperations(600'000);
+    return Value::Int(1);
+  }
+};
+
+TEST(TemplateTest, WhatANameCostsToLookUpCountsAgainstTheLimit) {
+  const auto once = Template::Compile(*ValueFromJson(R"({"a": "{{ x }}"})"));
+  const auto twice = Template::Compile(*ValueFromJson(R"({"a": "{{ x }}", "b": "{{ x + 1 }}"})"));
+  const std::uint64_t before = OperationsDone();
+  EXPECT_TRUE(once->Render(CostlyNames()));
+  const std::uint64_t cost = OperationsDone() - before;
+  EXPECT_GE(cost, 600'000u);
+  EXPECT_LE(cost, 600'100u);
+  const auto refused = twice->Render(CostlyNames());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kExpressionFailed);
+  EXPECT_EQ(OperationsDone() - before, cost + kTemplateOperationsMax);
+}
+
+TEST(TemplateTest, AMemberOfALargeMapCostsWhatTheSearchTakes) {
+  ValueMap members;
+  for (int i = 0; i < 64'000; ++i) members.emplace_back("k" + std::to_string(i), Value::Int(i));
+  const ValueNames names(Value::Map(ValueMap{{"map", Value::Map(std::move(members))}}));
+  const auto one = Template::Compile(Value::Text("{{ map.k63999 }}"));
+  const std::uint64_t before = OperationsDone();
+  EXPECT_TRUE(one->Render(names));
+  EXPECT_GE(OperationsDone() - before, 2'000u);
+  ValueList many(1'000, Value::Text("{{ map['k63999'] }}"));
+  const auto refused = Template::Compile(Value::List(std::move(many)))->Render(names);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kExpressionFailed);
 }
 
 }  // namespace

@@ -145,6 +145,11 @@ std::shared_ptr<const ValueMap> Value::shared_members() const {
   return std::make_shared<const ValueMap>(lookup->Members());
 }
 
+std::size_t Value::member_count() const {
+  const auto* map = std::get_if<std::shared_ptr<const ValueMap>>(&data_);
+  return map == nullptr ? 0 : (*map)->size();
+}
+
 Value Value::Get(std::string_view key) const {
   if (const auto* map = std::get_if<std::shared_ptr<const ValueMap>>(&data_)) {
     const Value* found = FindMember(**map, key);

@@ -52,6 +52,8 @@ class Value {
   const std::string& text() const;
   const ValueList& list() const;
   ValueMap members() const;
+  // Of a map that is held as a whole, which Get searches; zero otherwise.
+  std::size_t member_count() const;
   // The same without a copy; of a lookup they are made now.
   std::shared_ptr<const ValueMap> shared_members() const;
 
@@ -72,7 +74,7 @@ class Value {
       data_;
 };
 
-// kInvalidJson: not JSON, a repeated key, or deeper than 64.
+// kInvalidJson: not JSON, a repeated key, deeper than 64, or more than kContentValuesMax values.
 Result<Value> ValueFromJson(std::string_view json);
 // Undefined inside a list or map is written as null.
 void AppendJson(const Value& value, std::string& out);

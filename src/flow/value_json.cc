@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/content_count.h"
 #include "base/json.h"
 #include "flow/unique_keys.h"
 #include "flow/value.h"
@@ -25,6 +26,7 @@ class ValueReader {
   // `Node` is a document or a value: simdjson gives both the same accessors.
   template <typename Node>
   const char* Read(Node& node, std::size_t depth, Value& out) {
+    if (++values_ > kContentValuesMax) return kTooMany;
     ondemand::json_type type;
     if (const auto error = node.type().get(type)) return simdjson::error_message(error);
     switch (type) {
@@ -46,6 +48,7 @@ class ValueReader {
 
  private:
   static constexpr const char* kTooDeep = "nested deeper than 64";
+  static constexpr const char* kTooMany = "more than 1,000,000 values";
 
   const char* Within(std::string_view name, const char* fault) {
     constexpr std::size_t kNameBytesMax = 64;
@@ -145,6 +148,7 @@ class ValueReader {
     return nullptr;
   }
 
+  std::size_t values_ = 0;
   std::string where_;
 };
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/content_count.h"
+
 namespace everstep {
 namespace {
 
@@ -202,6 +204,15 @@ TEST(ValueTest, WhatSharesItsPartsIsCountedEachTime) {
   Value value = Value::Text("0123456789");
   for (int i = 0; i < 60; ++i) value = Value::List({value, value});
   EXPECT_FALSE(FitsJson(value, 1 << 20));
+}
+
+TEST(ValueTest, ValuesAreBounded) {
+  std::string list = "[1";
+  for (std::size_t i = 2; i < kContentValuesMax; ++i) list += ",1";
+  EXPECT_TRUE(ValueFromJson(list + "]"));
+  const auto many = ValueFromJson(list + ",1]");
+  ASSERT_FALSE(many);
+  EXPECT_NE(many.error().message.find("more than 1,000,000 values"), std::string::npos);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 bool MayFollowRunEnd(const EntityState& entity, const Event& event) {
   const bool late = event.facts.late && entity.status != EntityStatus::kAbsent;
   switch (event.type) {
+    case EventType::kStepScheduled:
     case EventType::kStepStarted:
       return late;
     case EventType::kStepCompleted:

@@ -142,6 +142,7 @@ bool AddressPolicy::Allows(const sockaddr& address) const {
     case AddressRange::kPublic:
       return true;
     case AddressRange::kLoopback:
+      return allow_private || allow_loopback;
     case AddressRange::kPrivate:
       return allow_private;
     case AddressRange::kLinkLocal:
@@ -149,6 +150,29 @@ bool AddressPolicy::Allows(const sockaddr& address) const {
     default:
       return false;
   }
+}
+
+bool AddressPolicy::AllowsHost(std::string_view host) const {
+  if (host.ends_with('.')) host.remove_suffix(1);
+  std::string name(host);
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (name == "localhost" || name.ends_with(".localhost")) return allow_private || allow_loopback;
+  sockaddr_in ip4{};
+  ip4.sin_family = AF_INET;
+  if (::inet_pton(AF_INET, name.c_str(), &ip4.sin_addr) == 1) {
+    return Allows(reinterpret_cast<const sockaddr&>(ip4));
+  }
+  if (name.size() > 2 && name.front() == '[' && name.back() == ']') {
+    name = name.substr(1, name.size() - 2);
+    sockaddr_in6 ip6{};
+    ip6.sin6_family = AF_INET6;
+    name.resize(std::min(name.find('%'), name.size()));
+    return ::inet_pton(AF_INET6, name.c_str(), &ip6.sin6_addr) == 1 &&
+           Allows(reinterpret_cast<const sockaddr&>(ip6));
+  }
+  return true;
 }
 
 }  // namespace everstep

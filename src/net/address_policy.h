@@ -31,9 +31,13 @@ std::string AddressText(const sockaddr& address);
 // resolved, so that no name and no spelling of an address gets around it.
 struct AddressPolicy {
   bool allow_private = false;     // loopback and private ranges
+  bool allow_loopback = false;    // loopback alone
   bool allow_link_local = false;  // including cloud metadata
 
   bool Allows(const sockaddr& address) const;
+  // Of a host that somebody else resolves, such as a proxy: false if it is the name of this machine
+  // or an address that is not allowed. Of other names nothing can be said, so they are allowed.
+  bool AllowsHost(std::string_view host) const;
 };
 
 }  // namespace everstep

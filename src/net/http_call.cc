@@ -78,12 +78,26 @@ HttpCall& HttpCall::operator=(HttpCall&& other) noexcept {
   std::swap(body_, other.body_);
   std::swap(head_only_, other.head_only_);
   std::swap(accepts_gzip_, other.accepts_gzip_);
+  std::swap(holder_, other.holder_);
+  std::swap(charge_, other.charge_);
   return *this;
 }
 
 HttpCall::~HttpCall() {
   if (connection_ == nullptr) return;
   Reply(ProblemResponse({500, "INTERNAL_ERROR", "the request was not answered"}));
+}
+
+HttpCall::Vouched HttpCall::Vouch(const ClientName& client) {
+  EVERSTEP_ASSERT(connection_ != nullptr);
+  const Vouched vouched = connection_->Vouch(client);
+  holder_ = connection_->holder();
+  return vouched;
+}
+
+MemoryCharge::Outcome HttpCall::Charge(std::size_t bytes, MemoryClaim claim) {
+  EVERSTEP_ASSERT(connection_ != nullptr);
+  return charge_.Take(connection_->memory(), claim, holder_, bytes);
 }
 
 void HttpCall::AnswerBy(std::unique_ptr<AnswerWork> work) const {
@@ -94,6 +108,7 @@ void HttpCall::AnswerBy(std::unique_ptr<AnswerWork> work) const {
 void HttpCall::Reply(ServerResponse response) {
   EVERSTEP_ASSERT(connection_ != nullptr);
   const std::shared_ptr<Connection> connection = std::move(connection_);
+  charge_.Release();
   CompressResponse(response, accepts_gzip_, connection->gzip_bytes_min());
   connection->Answer(number_, {std::move(response), nullptr, head_only_});
 }
@@ -101,6 +116,7 @@ void HttpCall::Reply(ServerResponse response) {
 std::shared_ptr<ReplyStream> HttpCall::Stream(ServerResponse head) {
   EVERSTEP_ASSERT(connection_ != nullptr);
   const std::shared_ptr<Connection> connection = std::move(connection_);
+  charge_.Release();
   auto stream = std::make_shared<ServerStream>(connection->stream_bytes_max());
   connection->Answer(number_, {std::move(head), stream, head_only_});
   return std::make_shared<StreamWriter>(connection, std::move(stream));

@@ -42,8 +42,9 @@ HttpOutcome Cancelled() {
 // that have something: the work of a round does not grow with the requests that wait for answers.
 class HttpClient::Loop {
  public:
-  explicit Loop(AddressPolicy policy)
+  Loop(AddressPolicy policy, std::vector<std::string> proxies)
       : policy_(policy),
+        proxies_(std::move(proxies)),
         multi_((InitialiseCurl(), curl_multi_init())),
         poll_(::epoll_create1(EPOLL_CLOEXEC)),
         wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -73,8 +74,8 @@ class HttpClient::Loop {
     {
       const std::lock_guard lock(mutex_);
       id = ++ids_;
-      arrived_.push_back(
-          {id, std::make_unique<HttpTransfer>(std::move(request), policy_, std::move(done))});
+      arrived_.push_back({id, std::make_unique<HttpTransfer>(std::move(request), policy_, proxies_,
+                                                             std::move(done))});
     }
     Wake();
     return id;
@@ -223,6 +224,7 @@ class HttpClient::Loop {
   }
 
   const AddressPolicy policy_;
+  const std::vector<std::string> proxies_;
   CURLM* const multi_;
   const UniqueFd poll_;
   const UniqueFd wake_;
@@ -237,7 +239,8 @@ class HttpClient::Loop {
   std::thread thread_;
 };
 
-HttpClient::HttpClient(AddressPolicy policy) : loop_(std::make_unique<Loop>(policy)) {}
+HttpClient::HttpClient(AddressPolicy policy, std::vector<std::string> proxies)
+    : loop_(std::make_unique<Loop>(policy, std::move(proxies))) {}
 
 HttpClient::~HttpClient() = default;
 

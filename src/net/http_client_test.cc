@@ -1,12 +1,16 @@
 #include "net/http_client.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <future>
 #include <mutex>
 
+#include "base/unique_fd.h"
 #include "net/retry_after.h"
 #include "testing/loopback_http_server.h"
 
@@ -42,6 +46,62 @@ class Door {
   std::condition_variable changed_;
   int waiting_ = 0;
   bool open_ = false;
+};
+
+// A server that keeps its connections: it answers the first request on each, and ends with the
+// second one unanswered. `lives_on`: it takes further connections.
+class DyingServer {
+ public:
+  explicit DyingServer(bool lives_on) : lives_on_(lives_on) {
+    listener_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener_.get(), any, size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), any, &size), 0);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/";
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~DyingServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  const std::string& url() const { return url_; }
+  int requests() const { return requests_; }
+
+ private:
+  void Run() {
+    while (true) {
+      const UniqueFd connection(::accept(listener_.get(), nullptr, nullptr));
+      if (!connection) return;
+      if (!Take(connection.get())) return;
+      constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+      (void)::send(connection.get(), kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL);
+      if (Take(connection.get()) && !lives_on_) {
+        ::shutdown(listener_.get(), SHUT_RDWR);
+        return;
+      }
+    }
+  }
+  bool Take(int connection) {
+    std::string text;
+    char byte = 0;
+    while (!text.ends_with("\r\n\r\n")) {
+      if (::recv(connection, &byte, 1, 0) != 1) return false;
+      text.push_back(byte);
+    }
+    ++requests_;
+    return true;
+  }
+
+  const bool lives_on_;
+  UniqueFd listener_;
+  std::string url_;
+  std::atomic<int> requests_ = 0;
+  std::thread thread_;
 };
 
 HttpRequest Get(std::string url) {
@@ -227,8 +287,9 @@ TEST(HttpClient, TellsTheFailuresApart) {
     LoopbackHttpServer gone([](const Request&) { return Response{}; });
     port = gone.port();
   }
-  EXPECT_EQ(client.SendAndWait(Get("http://127.0.0.1:" + std::to_string(port))).failure,
-            HttpFailure::kConnect);
+  const HttpOutcome refused = client.SendAndWait(Get("http://127.0.0.1:" + std::to_string(port)));
+  EXPECT_EQ(refused.failure, HttpFailure::kConnect);
+  EXPECT_FALSE(refused.connected);
   EXPECT_EQ(client.SendAndWait(Get("http://no-such-host.invalid/")).failure, HttpFailure::kDns);
   for (const char* url :
        {"ftp://127.0.0.1/", "file:///etc/passwd", "nonsense", "", "http://a b/"}) {
@@ -240,6 +301,25 @@ TEST(HttpClient, TellsTheFailuresApart) {
   HttpRequest method = Get("http://127.0.0.1/");
   method.method = "GET / HTTP/1.1\r\nX: y";
   EXPECT_EQ(client.SendAndWait(method).failure, HttpFailure::kBadRequest);
+}
+
+TEST(HttpClient, WhatMayHaveBeenTakenIsNotSentAgainUnlessItIsHarmless) {
+  for (const bool lives_on : {true, false}) {
+    DyingServer server(lives_on);
+    HttpClient client(kLocal);
+    HttpRequest request = Get(server.url());
+    request.method = "POST";
+    EXPECT_EQ(client.SendAndWait(request).response.status, 200);
+    const HttpOutcome broken = client.SendAndWait(request);
+    EXPECT_EQ(broken.failure, HttpFailure::kConnect) << lives_on;
+    EXPECT_TRUE(broken.connected) << lives_on << ": the server has it";
+    EXPECT_EQ(server.requests(), 2) << lives_on;
+  }
+  DyingServer server(true);
+  HttpClient client(kLocal);
+  EXPECT_EQ(client.SendAndWait(Get(server.url())).response.status, 200);
+  EXPECT_EQ(client.SendAndWait(Get(server.url())).response.status, 200);
+  EXPECT_EQ(server.requests(), 3);
 }
 
 TEST(HttpClient, APlainServerIsNoTlsServer) {
@@ -255,6 +335,88 @@ TEST(HttpClient, ProxyVariablesOfTheEnvironmentAreNotUsed) {
   HttpClient client(kLocal);
   EXPECT_EQ(client.SendAndWait(Get(server.Url("/"))).response.status, 200);
   ::unsetenv("http_proxy");
+}
+
+// A proxy that answers everything itself, and counts.
+class CountingProxy {
+ public:
+  std::string url(const std::string& host = "127.0.0.1") const {
+    return "http://" + host + ":" + std::to_string(server_.port());
+  }
+  int requests() const { return requests_; }
+
+ private:
+  std::atomic<int> requests_ = 0;
+  LoopbackHttpServer server_{[this](const Request& request) {
+    ++requests_;
+    if (request.target.ends_with("/inside")) {
+      return Response{302, {{"Location", "http://127.0.0.1:1/"}}, ""};
+    }
+    return Response{200, {}, "by the proxy"};
+  }};
+};
+
+HttpRequest By(const std::string& proxy, const std::string& url) {
+  HttpRequest request = Get(url);
+  request.proxy = proxy;
+  return request;
+}
+
+TEST(HttpClient, AProxyThatTheOperatorDidNotNameIsRefused) {
+  CountingProxy proxy;
+  const std::string port = proxy.url().substr(proxy.url().rfind(':') + 1);
+  HttpClient none(AddressPolicy{});
+  HttpClient other(AddressPolicy{}, {"http://127.0.0.1:1", "http://proxy.example:" + port});
+  for (const std::string& named :
+       {proxy.url(), proxy.url("localhost"), "127.0.0.1:" + port, "socks5://127.0.0.1:" + port,
+        "socks4a://127.0.0.1:" + port, "https://127.0.0.1:" + port, std::string("nonsense://"),
+        "http://proxy.example@127.0.0.1:" + port, std::string("http://proxy.example")}) {
+    for (HttpClient* client : {&none, &other}) {
+      const HttpOutcome outcome = client->SendAndWait(By(named, "http://example.com/"));
+      EXPECT_EQ(outcome.failure, HttpFailure::kAddressNotAllowed)
+          << named << " " << outcome.message;
+    }
+  }
+  EXPECT_EQ(proxy.requests(), 0);
+}
+
+TEST(HttpClient, AnOperatorsProxyIsUsedButNotToReachPrivateAddresses) {
+  CountingProxy proxy;
+  HttpClient client(AddressPolicy{}, {proxy.url()});
+  const HttpOutcome good = client.SendAndWait(By(proxy.url(), "http://example.com/"));
+  EXPECT_EQ(good.response.body, "by the proxy") << good.message;
+  EXPECT_EQ(proxy.requests(), 1);
+  for (const char* host :
+       {"127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "0x7f.1", "2130706433", "127.1",
+        "[::1]", "[::ffff:127.0.0.1]", "[fe80::1%25lo]", "10.0.0.1", "169.254.169.254"}) {
+    const HttpOutcome outcome =
+        client.SendAndWait(By(proxy.url(), std::string("http://") + host + "/"));
+    EXPECT_EQ(outcome.failure, HttpFailure::kAddressNotAllowed) << host << " " << outcome.message;
+  }
+  EXPECT_EQ(proxy.requests(), 1);
+  HttpRequest redirected = By(proxy.url(), "http://example.com/inside");
+  redirected.redirects_max = 3;
+  EXPECT_EQ(client.SendAndWait(redirected).failure, HttpFailure::kAddressNotAllowed);
+  EXPECT_EQ(proxy.requests(), 2);
+}
+
+TEST(HttpClient, AnyProxyIsJudgedByItsAddress) {
+  CountingProxy proxy;
+  HttpClient strict(AddressPolicy{}, {"*"});
+  EXPECT_EQ(strict.SendAndWait(By(proxy.url(), "http://example.com/")).failure,
+            HttpFailure::kAddressNotAllowed);
+  HttpClient local(kLocal, {"*"});
+  EXPECT_EQ(local.SendAndWait(By(proxy.url(), "http://example.com/")).response.body,
+            "by the proxy");
+}
+
+TEST(HttpClient, NoProxyOfTheEnvironmentDoesNotMakeARequestDirect) {
+  LoopbackHttpServer target([](const Request&) { return Response{200, {}, "direct"}; });
+  CountingProxy proxy;
+  ASSERT_EQ(::setenv("no_proxy", "*", 1), 0);
+  HttpClient client(kLocal, {proxy.url()});
+  EXPECT_EQ(client.SendAndWait(By(proxy.url(), target.Url("/"))).response.body, "by the proxy");
+  ::unsetenv("no_proxy");
 }
 
 TEST(RetryAfter, ReadsSecondsAndDates) {

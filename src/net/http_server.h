@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "everstep/result.h"
 #include "net/http_message.h"
+#include "net/memory_account.h"
+#include "net/tenant_account.h"
 
 namespace everstep {
 
@@ -95,6 +98,18 @@ class HttpCall {
   // the end has come ends the connection.
   const std::shared_ptr<RequestBody>& body() const { return body_; }
 
+  enum class Vouched : std::uint8_t {
+    kTaken,
+    kNoConnection,  // its tenant has as many connections as it may
+    kNoMemory,      // what its tenant holds fills its share of the memory
+  };
+  // The client has shown who it is: its connection is not closed to make room for others, and what
+  // it holds is charged to its tenant. Answer with a refusal unless it is kTaken. On the thread of
+  // HttpHandler::Handle only, before it is answered.
+  Vouched Vouch(const ClientName& client);
+  // Takes memory of the server's account until the call is answered, besides that of its body.
+  MemoryCharge::Outcome Charge(std::size_t bytes, MemoryClaim claim);
+
   // Runs `work`, which replies, where the answer goes out: here, while there is little under way,
   // else on the io thread of the connection, with its memory at hand; there it also ends, and may
   // end this call before AnswerBy returns. It must not block. When the server has gone it is
@@ -111,11 +126,14 @@ class HttpCall {
   std::shared_ptr<RequestBody> body_;
   bool head_only_ = false;
   bool accepts_gzip_ = false;
+  MemoryHolder holder_;
+  MemoryCharge charge_;
 };
 
 // How the body of a request is taken.
 struct BodyTerms {
-  std::uint64_t bytes_max = 0;  // as sent, and decoded: 413
+  // As sent, and decoded: 413. One that is not streamed may unpack to a hundred times its size.
+  std::uint64_t bytes_max = 0;
   // True: Handle is called when the head has come, and HttpCall::body gives the body. False: Handle
   // is called when all has come.
   bool streamed = false;
@@ -134,13 +152,16 @@ class HttpHandler {
   virtual void RoundEnded() {}
   // Asked when the head of a request has come that has a body.
   virtual BodyTerms TermsOfBody(const ServerRequest& head) = 0;
-  // Asked when the body of a request still has to come, or to be unpacked. False: Handle is called
-  // at once, as if the body were streamed, and must answer without it.
-  virtual bool WantsBody(const ServerRequest& /*head*/) { return true; }
+  // Who sends a body that still has to come, or to be unpacked; of unproven ones it does not count.
+  // Nothing: the body is not wanted. Handle is called at once, as if it were streamed, and must
+  // answer without it.
+  virtual std::optional<ClientName> SenderOf(const ServerRequest& /*head*/) {
+    return ClientName{.tenant = {}, .is_operator = true};
+  }
 };
 
 struct HttpServerOptions {
-  std::vector<std::string> listen = {"127.0.0.1:7233"};  // "host:port", "[::1]:0"
+  std::vector<std::string> listen = {"127.0.0.1:7377"};  // "host:port", "[::1]:0"
   std::uint32_t io_threads = 1;
   // TLS 1.3 only; both or none (PEM files).
   std::string certificate_file{};
@@ -149,7 +170,14 @@ struct HttpServerOptions {
   std::size_t head_bytes_max = 32 << 10;  // request line and headers: 431
   std::size_t headers_max = 100;
   std::size_t target_bytes_max = 8 << 10;  // 414
-  std::size_t connections_max = 12'000;    // one more is answered with 503 and closed
+  // One more takes the place of the oldest that has not shown who it is; if there is none, it is
+  // answered with 503 and closed.
+  std::size_t connections_max = 12'000;
+  // Of one address, or IPv6 network of 64 bits. Zero: half of all, and any number from loopback.
+  std::size_t connections_per_address = 0;
+  // Percent of the connections and of the memory that one tenant may take; below 100 a tenth of
+  // each is left to the operator.
+  std::uint32_t tenant_share = 100;
   std::size_t in_flight_max = 4'096;       // requests not yet answered; then sockets are not read
   std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader; then it is cut off
   // Of a streamed body, not yet taken by the handler; then its socket is not read.
@@ -157,7 +185,10 @@ struct HttpServerOptions {
   // Bodies and answers under way, of all connections: 503. See MemoryAccount for the parts of it.
   std::size_t memory_bytes_max = 256 << 20;
   std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408
-  std::chrono::milliseconds body_timeout{30'000};  // without a byte of the body: 408
+  // A body comes with so many bytes a second, all in all; one that is later than that by
+  // body_timeout is refused with 408.
+  std::size_t body_rate_min = 4 << 10;
+  std::chrono::milliseconds body_timeout{30'000};
   std::chrono::milliseconds idle_timeout{120'000};  // between requests
   std::chrono::milliseconds write_timeout{30'000};  // without the client taking a byte
   std::size_t gzip_bytes_min = 1'024;               // smaller answers are not compressed

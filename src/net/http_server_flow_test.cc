@@ -171,7 +171,10 @@ TEST_F(HttpServerThreaded, NoMoreThanSoManyRequestsAreInFlight) {
 }
 
 TEST_F(HttpServerThreaded, OneConnectionTooManyIsToldSo) {
-  TestHandler handler(Echo);
+  TestHandler handler([](HttpCall call) {
+    (void)call.Vouch({.tenant = {}, .is_operator = true});
+    Echo(std::move(call));
+  });
   Serve(handler, {.connections_max = 2});
   SocketClient first = Connect();
   SocketClient second = Connect();

@@ -12,6 +12,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kHeaderBytesMax = 256 << 10;
+constexpr std::string_view kAnyProxy = "*";
 constexpr std::string_view kTokenMarks = "!#$%&'*+-.^_`|~";
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -48,6 +49,26 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
+// Where a proxy is, read as libcurl reads it. A port that is not given stays empty.
+Origin ProxyOrigin(const std::string& url) {
+  Origin origin;
+  CURLU* parts = curl_url();
+  EVERSTEP_ASSERT(parts != nullptr);
+  const auto part = [&](CURLUPart which, std::string& out) {
+    char* text = nullptr;
+    if (curl_url_get(parts, which, &text, 0) == CURLUE_OK) out = Lowered(text);
+    curl_free(text);
+  };
+  constexpr unsigned int kFlags = CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME;
+  if (curl_url_set(parts, CURLUPART_URL, url.c_str(), kFlags) == CURLUE_OK) {
+    part(CURLUPART_SCHEME, origin.scheme);
+    part(CURLUPART_HOST, origin.host);
+    part(CURLUPART_PORT, origin.port);
+  }
+  curl_url_cleanup(parts);
+  return origin;
+}
+
 Origin OriginOf(const std::string& url) {
   Origin origin;
   CURLU* parts = curl_url();
@@ -79,7 +100,7 @@ void Set(CURL* handle, CURLoption option, T value) {
   EVERSTEP_ASSERT(curl_easy_setopt(handle, option, value) == CURLE_OK);
 }
 
-// A proxy was named by the caller, and reaches what it will: only direct ways are judged.
+// The operator's proxies may have any address; all others are judged.
 curl_socket_t OnSocket(void* judge, curlsocktype /*purpose*/, curl_sockaddr* address) {
   auto& guard = *static_cast<AddressGuard*>(judge);
   if (guard.judges && !guard.policy.Allows(address->addr)) {
@@ -98,7 +119,7 @@ void InitialiseCurl() {
 }
 
 void SetConnecting(CURL* handle, const HttpRequest& request, AddressGuard& guard) {
-  guard.judges = request.proxy.empty();
+  guard.judges = request.proxy.empty() || !guard.trusts_proxy;
   Set(handle, CURLOPT_NOSIGNAL, 1L);
   // A request that is cancelled does not wait for the resolver.
   Set(handle, CURLOPT_QUICK_EXIT, 1L);
@@ -107,6 +128,8 @@ void SetConnecting(CURL* handle, const HttpRequest& request, AddressGuard& guard
   Set(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   // An empty text, unlike none at all, keeps the proxy variables of the environment out.
   Set(handle, CURLOPT_PROXY, request.proxy.c_str());
+  // Likewise: NO_PROXY would turn a request to a proxy into a direct one.
+  Set(handle, CURLOPT_NOPROXY, "");
   Set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
   Set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
   if (!request.ca_file.empty()) {
@@ -143,8 +166,10 @@ HttpFailure FailureOf(CURLcode code) {
   }
 }
 
-HttpTransfer::HttpTransfer(HttpRequest request, const AddressPolicy& policy, Done done)
+HttpTransfer::HttpTransfer(HttpRequest request, const AddressPolicy& policy,
+                           const std::vector<std::string>& proxies, Done done)
     : request_(std::move(request)),
+      proxies_(proxies),
       guard_(policy),
       deadline_(SteadyNow() + request_.timeout),
       done_(std::move(done)),
@@ -152,7 +177,30 @@ HttpTransfer::HttpTransfer(HttpRequest request, const AddressPolicy& policy, Don
   EVERSTEP_ASSERT(handle_ != nullptr);
 }
 
-bool HttpTransfer::CheckRequest(HttpOutcome& failure) const {
+// A proxy is an address like any other, and reaches what it will for whoever may use it.
+bool HttpTransfer::CheckProxy(HttpOutcome& failure) {
+  if (request_.proxy.empty()) return true;
+  const Origin proxy = ProxyOrigin(request_.proxy);
+  guard_.trusts_proxy =
+      !proxy.host.empty() && std::ranges::any_of(proxies_, [&](const std::string& known) {
+        return known != kAnyProxy && ProxyOrigin(known) == proxy;
+      });
+  failure.failure = HttpFailure::kAddressNotAllowed;
+  if (!guard_.trusts_proxy && std::ranges::find(proxies_, kAnyProxy) == proxies_.end()) {
+    failure.message = "the proxy " + proxy.host + (proxy.port.empty() ? "" : ":" + proxy.port) +
+                      " is not allowed; the operator's setting tools.proxies lists those that are";
+    return false;
+  }
+  const std::string host = OriginOf(request_.url).host;
+  if (!guard_.policy.AllowsHost(host)) {
+    failure.message = "connecting to " + host + " is not allowed, by a proxy neither";
+    return false;
+  }
+  failure.failure = HttpFailure::kNone;
+  return true;
+}
+
+bool HttpTransfer::CheckRequest(HttpOutcome& failure) {
   failure.failure = HttpFailure::kBadRequest;
   if (!IsToken(request_.method)) {
     failure.message = "'" + request_.method + "' is not an HTTP method";
@@ -169,7 +217,7 @@ bool HttpTransfer::CheckRequest(HttpOutcome& failure) const {
     return false;
   }
   failure.failure = HttpFailure::kNone;
-  return true;
+  return CheckProxy(failure);
 }
 
 bool HttpTransfer::Prepare(HttpOutcome& failure) {
@@ -199,6 +247,9 @@ bool HttpTransfer::Prepare(HttpOutcome& failure) {
   Set(handle, CURLOPT_WRITEDATA, this);
   Set(handle, CURLOPT_HEADERFUNCTION, &HttpTransfer::OnHeader);
   Set(handle, CURLOPT_HEADERDATA, this);
+  hop_sent_ = false;
+  Set(handle, CURLOPT_PREREQFUNCTION, &HttpTransfer::OnSend);
+  Set(handle, CURLOPT_PREREQDATA, this);
   if (curl_easy_setopt(handle, CURLOPT_URL, request_.url.c_str()) != CURLE_OK || !SetHeaders()) {
     failure.failure = HttpFailure::kBadRequest;
     failure.message = "the request is too large";
@@ -275,6 +326,19 @@ std::size_t HttpTransfer::OnHeader(char* bytes, std::size_t size, std::size_t co
   return total;
 }
 
+// Called when a connection is there and the request is about to go. libcurl sends it once more by
+// itself if a connection that was kept breaks without an answer; the peer may have taken it all the
+// same, and only what changes nothing may arrive twice.
+int HttpTransfer::OnSend(void* self, char* /*to*/, char* /*from*/, int /*to_port*/,
+                         int /*from_port*/) {
+  auto& transfer = *static_cast<HttpTransfer*>(self);
+  const bool is_safe = transfer.request_.method == "GET" || transfer.request_.method == "HEAD";
+  if (transfer.hop_sent_ && !is_safe) return CURL_PREREQFUNC_ABORT;
+  transfer.hop_sent_ = true;
+  transfer.sent_ = true;
+  return CURL_PREREQFUNC_OK;
+}
+
 bool HttpTransfer::Hopped(CURLcode code, HttpOutcome& outcome) {
   if (code != CURLE_OK) {
     outcome = Failure(code);
@@ -328,7 +392,7 @@ HttpOutcome HttpTransfer::Failure(CURLcode code) const {
   HttpOutcome outcome;
   outcome.failure = FailureOf(code);
   outcome.message = reason_[0] != '\0' ? reason_.data() : curl_easy_strerror(code);
-  outcome.connected = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST;
+  outcome.connected = sent_;
   if (too_large_ || outcome.failure == HttpFailure::kTooLarge) {
     outcome.failure = HttpFailure::kTooLarge;
     outcome.message =
@@ -336,6 +400,8 @@ HttpOutcome HttpTransfer::Failure(CURLcode code) const {
   } else if (code == CURLE_COULDNT_CONNECT && !guard_.refused.empty()) {
     outcome.failure = HttpFailure::kAddressNotAllowed;
     outcome.message = "connecting to " + guard_.refused + " is not allowed";
+  } else if (code == CURLE_ABORTED_BY_CALLBACK) {
+    outcome.message = "the connection broke before the answer";
   } else if (outcome.failure == HttpFailure::kTimeout) {
     outcome.message = "no answer within " + std::to_string(request_.timeout.count()) + " ms";
   }

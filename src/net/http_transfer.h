@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/address_policy.h"
 #include "net/http_message.h"
@@ -22,7 +23,8 @@ struct AddressGuard {
   explicit AddressGuard(AddressPolicy given) : policy(std::move(given)) {}
 
   const AddressPolicy policy;
-  bool judges = true;   // not the way to a proxy
+  bool trusts_proxy = false;  // the operator named the request's proxy: its address may be any
+  bool judges = true;
   std::string refused;  // the last one that was not allowed
 };
 
@@ -36,7 +38,9 @@ class HttpTransfer {
  public:
   using Done = std::function<void(HttpOutcome)>;
 
-  HttpTransfer(HttpRequest request, const AddressPolicy& policy, Done done);
+  // `policy` is copied; `proxies` (see HttpClient) must outlive the transfer.
+  HttpTransfer(HttpRequest request, const AddressPolicy& policy,
+               const std::vector<std::string>& proxies, Done done);
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
@@ -60,14 +64,17 @@ class HttpTransfer {
 
   static std::size_t OnBody(char* bytes, std::size_t size, std::size_t count, void* self);
   static std::size_t OnHeader(char* bytes, std::size_t size, std::size_t count, void* self);
+  static int OnSend(void* self, char* to, char* from, int to_port, int from_port);
 
-  bool CheckRequest(HttpOutcome& failure) const;
+  bool CheckRequest(HttpOutcome& failure);
+  bool CheckProxy(HttpOutcome& failure);
   bool SetHeaders();
   void SetMethod();
   HttpOutcome Failure(CURLcode code) const;
   bool FollowRedirect(const std::string& target, HttpOutcome& outcome);
 
   HttpRequest request_;
+  const std::vector<std::string>& proxies_;
   AddressGuard guard_;
   const std::chrono::steady_clock::time_point deadline_;
   const Done done_;
@@ -76,6 +83,8 @@ class HttpTransfer {
   HttpResponse response_;
   std::size_t header_bytes_ = 0;
   bool too_large_ = false;
+  bool sent_ = false;      // some hop may have reached its server
+  bool hop_sent_ = false;  // this one
   std::uint32_t redirects_ = 0;
   std::array<char, CURL_ERROR_SIZE> reason_{};
 };

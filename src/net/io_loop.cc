@@ -82,6 +82,7 @@ void IoLoop::Round() {
   std::array<epoll_event, kEventsMax> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, WaitMilliseconds());
   now_ = SteadyNow();
+  unpack_left_ = kUnpackRound;
   // What was answered elsewhere makes room for the request that follows it.
   inbox_->Take(mail_);
   TakeMail();
@@ -139,13 +140,10 @@ void IoLoop::TakeMail() {
 }
 
 void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
-  if (state_->connections.load() >= state_->options.connections_max) {
-    LoopCounters::Add(counters_.refused);
-    // A secure one would have to be agreed on first, which is just what there is no room for.
-    if (state_->tls == nullptr && refused_open_ < kRefusedOpenMax) {
-      Adopt(std::move(socket), peer_address, true);
-    }
-    return;
+  if (!state_->addresses.Take(peer_address)) return TurnAway(std::move(socket), peer_address);
+  if (state_->connections.load() >= state_->options.connections_max && !MakeRoom()) {
+    state_->addresses.Leave(peer_address);
+    return TurnAway(std::move(socket), peer_address);
   }
   state_->connections.fetch_add(1);
   LoopCounters::Add(counters_.connections);
@@ -160,11 +158,37 @@ void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
                .peer_address = std::move(peer_address)});
 }
 
+void IoLoop::TurnAway(UniqueFd socket, const std::string& peer_address) {
+  LoopCounters::Add(counters_.refused);
+  // A secure one would have to be agreed on first, which is just what there is no room for.
+  if (state_->tls != nullptr || refused_open_ >= kRefusedOpenMax) return;
+  Adopt(std::move(socket), peer_address, true);
+}
+
+bool IoLoop::MakeRoom() {
+  constexpr int kLookedAt = 64;  // requests of others may be under way
+  int looked_at = 0;
+  for (Connection* connection : unproven_) {
+    if (++looked_at > kLookedAt) break;
+    if (!connection->awaits_client()) continue;
+    LoopCounters::Add(counters_.refused);
+    connection->Close();
+    return true;
+  }
+  return false;
+}
+
+void IoLoop::Vouched(Connection& connection) {
+  if (connection.unproven) unproven_.erase(*connection.unproven);
+  connection.unproven.reset();
+}
+
 void IoLoop::Adopt(UniqueFd socket, const std::string& peer_address, bool refused) {
   const int fd = socket.get();
   auto connection = std::make_shared<Connection>(*this, std::move(socket), peer_address);
   connection->index = connections_.size();
   connection->counted = !refused;
+  if (!refused) connection->unproven = unproven_.insert(unproven_.end(), connection.get());
   Add(epoll_.get(), fd, EPOLLIN, connection.get());
   connections_.push_back(connection);
   MarkDirty(*connection);
@@ -273,8 +297,10 @@ void IoLoop::SendTogether() {
 void IoLoop::Remove(Connection& connection) {
   deadlines_.Set(connection, Deadline::kNone, now_);
   if (connection.lingering()) --lingering_;
+  Vouched(connection);
   if (connection.counted) {
     state_->connections.fetch_sub(1);
+    state_->addresses.Leave(connection.peer_address());
   } else {
     --refused_open_;
   }

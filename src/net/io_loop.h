@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,17 +57,28 @@ class IoLoop {
   void EndRequest();
   void ResumeLater(Connection& connection);
   void CountLingering() { ++lingering_; }
+  void Vouched(Connection& connection);
+  std::chrono::steady_clock::time_point now() const { return now_; }
+  // How much a connection may unpack now: what takes long is done in pieces, a few in each round.
+  std::size_t UnpackRoom() const { return std::min(unpack_left_, kUnpackPiece); }
+  void CountUnpacked(std::size_t bytes) { unpack_left_ -= std::min(bytes, unpack_left_); }
   void Remove(Connection& connection);
 
  private:
   static constexpr std::size_t kReadBytes = 64 << 10;
   static constexpr int kEventsMax = 256;
+  static constexpr std::size_t kUnpackPiece = 256 << 10;
+  static constexpr std::size_t kUnpackRound = 4 << 20;
 
   void Run();
   void Round();
   int WaitMilliseconds();
   void TakeMail();
   void Deal(UniqueFd socket, std::string peer_address);
+  // Refuses a connection over the limit, with an answer if that costs little.
+  void TurnAway(UniqueFd socket, const std::string& peer_address);
+  // Closes the oldest connection whose client has not shown who it is and is to do something.
+  bool MakeRoom();
   void Adopt(UniqueFd socket, const std::string& peer_address, bool refused);
   void ResumeConnections();
   void ResumePaused();
@@ -85,6 +98,7 @@ class IoLoop {
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<std::shared_ptr<Connection>> connections_;
   std::vector<std::shared_ptr<Connection>> closed_;  // in this round: events may still name them
+  std::list<Connection*> unproven_;  // whose clients have not shown who they are, oldest first
   std::vector<Connection*> dirty_;
   std::vector<Connection*> flushing_;
   std::vector<Connection*> sending_;
@@ -94,7 +108,8 @@ class IoLoop {
   LoopMail mail_;
   std::vector<char> read_buffer_;
   std::chrono::steady_clock::time_point now_;
-  std::size_t next_loop_ = 0;  // for the next connection
+  std::size_t unpack_left_ = 0;  // in this round
+  std::size_t next_loop_ = 0;    // for the next connection
   std::size_t lingering_ = 0;
   std::size_t refused_open_ = 0;
   bool requests_ended_ = false;

@@ -23,13 +23,13 @@ RequestReader::Outcome RequestReader::Refuse(HttpRefusal refusal) {
   return Outcome::kRefused;
 }
 
-RequestReader::Outcome RequestReader::Read(std::string_view& input) {
+RequestReader::Outcome RequestReader::Read(std::string_view& input, std::size_t unpack_max) {
   if (!in_body_) {
     const Outcome outcome = ReadHead(input);
     if (outcome != Outcome::kRequest || !in_body_) return outcome;
     if (streamed_) return Outcome::kHead;
   }
-  return ReadBody(input);
+  return ReadBody(input, unpack_max);
 }
 
 // kRequest: the head is read; the body, if there is one, comes next.
@@ -47,7 +47,8 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
   if (facts.framing == BodyFraming::kNone) return Outcome::kRequest;
   const BodyTerms terms = handler_.TermsOfBody(request_);
   if (facts.content_length > terms.bytes_max) return Refuse(kTooLarge);
-  body_.Begin(facts, terms.bytes_max);
+  body_.Begin(facts, terms.bytes_max,
+              terms.streamed ? BodyDecoder::Ratio::kAny : BodyDecoder::Ratio::kBounded);
   in_body_ = true;
   streamed_ = terms.streamed || IsRefusedByHead(input);
   unproven_ = terms.unproven;
@@ -60,22 +61,31 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
 }
 
 // A body that is there already costs nothing to take: only of others the handler is asked.
-bool RequestReader::IsRefusedByHead(std::string_view input) const {
+bool RequestReader::IsRefusedByHead(std::string_view input) {
   const HeadFacts& facts = head_.facts();
   const bool is_here = facts.framing == BodyFraming::kLength && !facts.gzip_body &&
                        facts.content_length <= input.size();
-  return !is_here && !handler_.WantsBody(request_);
+  sender_.reset();
+  if (is_here) return false;
+  sender_ = handler_.SenderOf(request_);
+  return !sender_;
 }
 
-RequestReader::Outcome RequestReader::ReadBody(std::string_view& input) {
+RequestReader::Outcome RequestReader::ReadBody(std::string_view& input, std::size_t unpack_max) {
   if (!input.empty()) continue_due_ = false;
   constexpr std::size_t kNoEnd = std::numeric_limits<std::size_t>::max();
-  switch (body_.Read(input, kNoEnd, request_.body)) {
+  const bool packed = head_.facts().gzip_body;
+  const std::size_t before = request_.body.size();
+  const auto outcome = body_.Read(input, packed ? before + unpack_max : kNoEnd, request_.body);
+  if (packed) unpacked_ += request_.body.size() - before;
+  switch (outcome) {
     case BodyDecoder::Outcome::kRefused:
       return Refuse(body_.refusal());
     case BodyDecoder::Outcome::kDone:
       in_body_ = false;
       return Outcome::kRequest;
+    case BodyDecoder::Outcome::kFull:
+      return Outcome::kPaused;
     default:
       return Outcome::kMore;
   }

@@ -45,6 +45,7 @@ Connection::Connection(IoLoop& loop, UniqueFd socket, std::string_view peer_addr
     : loop_(loop),
       state_(loop.state()),
       inbox_(loop.inbox()),
+      peer_address_(peer_address),
       channel_(std::move(socket)),
       reader_(LimitsOf(state_->options), state_->handler),
       out_(loop.buffers()),
@@ -118,6 +119,7 @@ void Connection::Receive() {
   }
   LoopCounters::Add(loop_.counters().bytes_received, read);
   received_ = true;
+  body_bytes_ += read;
   if (!stop_reading_) Process({buffer.data(), read});
 }
 
@@ -126,18 +128,27 @@ void Connection::Process(std::string_view bytes) {
     unread_ += bytes;
     bytes = unread_;
   }
-  bool going = !bytes.empty() || upload_ != nullptr;
+  bool going = !bytes.empty() || upload_ != nullptr || std::exchange(unpacking_, false);
   while (going && !stop_reading_ && HasRoom() && loop_.MayTakeRequest(*this)) {
     going = upload_ != nullptr ? ReadUpload(bytes) : ReadRequest(bytes);
   }
   if (stop_reading_) bytes = {};
   KeepUnread(bytes);
-  blocked_ = !stop_reading_ && (!HasRoom() || paused || upload_full_);
+  blocked_ = !stop_reading_ && (!HasRoom() || paused || upload_full_ || unpacking_);
 }
 
 bool Connection::ReadRequest(std::string_view& bytes) {
-  switch (reader_.Read(bytes)) {
+  const RequestReader::Outcome outcome = reader_.Read(bytes, loop_.UnpackRoom());
+  loop_.CountUnpacked(reader_.TakeUnpacked());
+  switch (outcome) {
     case RequestReader::Outcome::kMore:
+      if (reader_.in_body() && !reader_.unproven_body() && reader_.sender() &&
+          Vouch(*reader_.sender()) == HttpCall::Vouched::kNoConnection) {
+        Refuse(kTenantConnections);
+      }
+      return false;
+    case RequestReader::Outcome::kPaused:
+      unpacking_ = true;
       return false;
     case RequestReader::Outcome::kRefused:
       LoopCounters::Add(loop_.counters().malformed);
@@ -182,13 +193,28 @@ void Connection::Dispatch(bool last) {
   const std::uint64_t number = last_number();
   LoopCounters::Add(loop_.counters().requests);
   state_->in_flight.fetch_add(1);
-  if (state_->memory.IsFull(slot.claim)) {
+  if (state_->memory.IsFull(slot.claim, holder_)) {
     Deliver(number, {ProblemResponse(kOverloaded), nullptr, request.method == "HEAD"});
     return;
   }
   if (MayAnswerDirectly()) direct_.store(number, std::memory_order_release);
   state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), number));
 }
+
+HttpCall::Vouched Connection::Vouch(const ClientName& client) {
+  using enum HttpCall::Vouched;
+  if (client.is_operator) {
+    if (!holder_.is_operator) ChangeHolder(nullptr, true);
+  } else if (holder_.tenant == nullptr || holder_.tenant->name != client.tenant) {
+    auto account = state_->tenants.Take(client.tenant);
+    if (account == nullptr) return kNoConnection;
+    ChangeHolder(std::move(account), false);
+  }
+  if (unproven) loop_.Vouched(*this);
+  return state_->memory.IsFull(MemoryClaim::kAnswer, holder_) ? kNoMemory : kTaken;
+}
+
+bool Connection::awaits_client() const { return slots_.empty() || awaits_body(); }
 
 void Connection::Refuse(const HttpRefusal& refusal) {
   stop_reading_ = true;
@@ -328,7 +354,8 @@ void Connection::Close() {
   }
   unread_ = {};
   out_.Clear();
-  state_->memory.Replace(std::exchange(accounted_, {}), {});
+  Account({});
+  ChangeHolder(nullptr, false);
   loop_.Remove(*this);
   {
     const std::lock_guard lock(socket_mutex_);

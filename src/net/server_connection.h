@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void TellOfStream(const std::shared_ptr<ServerStream>& stream);
   void TellOfRoom();
   std::size_t gzip_bytes_min() const { return state_->options.gzip_bytes_min; }
+  std::shared_ptr<MemoryAccount> memory() const { return {state_, &state_->memory}; }
   std::size_t stream_bytes_max() const { return state_->options.stream_bytes_max; }
 
   // The loop.
@@ -51,6 +53,11 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void HearOfSent(std::uint64_t number, std::size_t sent, std::string rest);
   // Answers with the refusal and closes.
   void Refuse(const HttpRefusal& refusal);
+  // The client has shown who it is. On the thread of the loop.
+  HttpCall::Vouched Vouch(const ClientName& client);
+  const MemoryHolder& holder() const { return holder_; }
+  // The client is the one to do something next.
+  bool awaits_client() const;
   // Goes on with what was read before reading stopped.
   void Resume();
   // Once per round, if anything happened: gathers what there is to write; writes it, and settles
@@ -66,6 +73,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void Close();
 
   int fd() const { return channel_.fd(); }
+  const std::string& peer_address() const { return peer_address_; }
   bool lingering() const { return lingering_; }
 
   // The loop's notes.
@@ -73,9 +81,13 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   bool dirty = false;     // is to be flushed
   bool paused = false;    // waits until fewer requests are in flight
   bool counted = true;    // one of connections_max
+  // Among those of clients that have not shown who they are; nothing: it has.
+  std::optional<std::list<Connection*>::iterator> unproven;
 
  private:
   static constexpr HttpRefusal kOverloaded = {503, "OVERLOADED", "too much is under way"};
+  static constexpr HttpRefusal kTenantConnections = {503, "TOO_MANY_CONNECTIONS",
+                                                     "the tenant has as many as it may"};
 
   // A request that is not answered completely.
   struct Slot {
@@ -125,13 +137,18 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void SettleEnd();
   void SettleInterest();
   void SettleDeadline();
+  bool IsFastEnough() const;
   HeldBytes Held() const;
   void SettleMemory();
+  void Account(const HeldBytes& held);
+  // The connection has another holder; the bytes go with it. Null: it is no tenant's.
+  void ChangeHolder(std::shared_ptr<TenantAccount> tenant, bool is_operator);
   bool streaming() const;
 
   IoLoop& loop_;
   const std::shared_ptr<ServerState> state_;
   const std::shared_ptr<LoopInbox> inbox_;
+  const std::string peer_address_;
   Channel channel_;
   std::mutex socket_mutex_;     // held to close the socket, and to send on another thread
   bool socket_closed_ = false;  // guarded by socket_mutex_
@@ -140,14 +157,17 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   OutputQueue out_;
   std::string unread_;  // bytes that were received and not yet consumed by the reader
   std::vector<Slot> slots_;
-  std::uint64_t first_number_ = 0;               // of the first slot
-  HeldBytes accounted_;                          // part of state_->memory
+  std::uint64_t first_number_ = 0;  // of the first slot
+  HeldBytes accounted_;             // part of state_->memory, and of the holder's
+  MemoryHolder holder_;
   std::shared_ptr<ServerBody> upload_;           // of the last slot, while it comes; null: none
   std::optional<std::uint64_t> refused_upload_;  // was answered here; the handler may not know
   std::uint32_t interest_;
-  bool stop_reading_ = false;  // no further request is taken
-  bool blocked_ = false;       // not read until there is room
-  bool upload_full_ = false;   // not read until the handler has taken some
+  bool stop_reading_ = false;   // no further request is taken
+  bool blocked_ = false;        // not read until there is room
+  bool upload_full_ = false;    // not read until the handler has taken some
+  bool unpacking_ = false;      // not read until more of the body is unpacked, in the next round
+  std::size_t body_bytes_ = 0;  // received since the deadline of the body was set
   bool peer_ended_ = false;
   bool lingering_ = false;  // all is written; waits for the other side to see it
   bool closed_ = false;

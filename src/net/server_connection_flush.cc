@@ -93,10 +93,25 @@ HeldBytes Connection::Held() const {
 void Connection::SettleMemory() {
   const HeldBytes held = Held();
   if (held == accounted_) return;
-  state_->memory.Replace(std::exchange(accounted_, held), held);
-  if (!reader_.in_body() || stop_reading_ || !state_->memory.IsFull(body_claim())) return;
+  Account(held);
+  const bool coming = reader_.in_body() && !stop_reading_;
+  if (!coming || !state_->memory.IsFull(body_claim(), holder_)) return;
   Refuse(kOverloaded);
   SettleMemory();
+}
+
+void Connection::Account(const HeldBytes& held) {
+  const HeldBytes former = std::exchange(accounted_, held);
+  state_->memory.Replace(former, held);
+  if (holder_.tenant != nullptr) holder_.tenant->bytes += held.all - former.all;
+}
+
+void Connection::ChangeHolder(std::shared_ptr<TenantAccount> tenant, bool is_operator) {
+  const MemoryHolder former = std::exchange(holder_, {std::move(tenant), is_operator});
+  if (holder_.tenant != nullptr) holder_.tenant->bytes += accounted_.all;
+  if (former.tenant == nullptr) return;
+  former.tenant->bytes -= accounted_.all;
+  state_->tenants.Leave(former.tenant);
 }
 
 void Connection::SettleReading() {
@@ -126,6 +141,15 @@ void Connection::SettleInterest() {
   loop_.Watch(*this, wanted);
 }
 
+// Since the deadline of the body was set. One byte now and then does not set it anew.
+bool Connection::IsFastEnough() const {
+  using Seconds = std::chrono::duration<double>;
+  const Seconds left = at - loop_.now();
+  const double gone = (Seconds(state_->options.body_timeout) - left).count();
+  return static_cast<double>(body_bytes_) >=
+         static_cast<double>(state_->options.body_rate_min) * gone;
+}
+
 void Connection::SettleDeadline() {
   Deadline wanted = Deadline::kIdle;
   bool anew = received_ || sent_;
@@ -138,7 +162,7 @@ void Connection::SettleDeadline() {
   } else if (awaits_body()) {
     // A client that is not read is not late.
     wanted = upload_full_ ? Deadline::kNone : Deadline::kBody;
-    anew = received_ && !upload_full_;
+    anew = received_ && !upload_full_ && IsFastEnough();
   } else if (!slots_.empty()) {
     wanted = Deadline::kNone;
     anew = false;
@@ -146,7 +170,9 @@ void Connection::SettleDeadline() {
     wanted = Deadline::kHead;
     anew = false;
   }
-  if (wanted != kind || anew) loop_.SetDeadline(*this, wanted);
+  if (wanted == kind && !anew) return;
+  loop_.SetDeadline(*this, wanted);
+  body_bytes_ = 0;
 }
 
 }  // namespace everstep

@@ -21,7 +21,7 @@ void Connection::BeginUpload() {
                                                          self->TellOfRoom();
                                                      });
   LoopCounters::Add(loop_.counters().requests);
-  if (state_->memory.IsFull(slot.claim)) return Refuse(kOverloaded);
+  if (state_->memory.IsFull(slot.claim, holder_)) return Refuse(kOverloaded);
   state_->handler.Handle(HttpCall(reader_.TakeHead(), shared_from_this(), last_number(), upload_));
 }
 

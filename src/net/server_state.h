@@ -8,9 +8,11 @@
 #include <mutex>
 #include <vector>
 
+#include "net/address_shares.h"
 #include "net/http_server.h"
 #include "net/loop_inbox.h"
 #include "net/memory_account.h"
+#include "net/tenant_account.h"
 #include "net/tls_context.h"
 
 namespace everstep {
@@ -40,7 +42,9 @@ struct ServerState {
   ServerState(HttpServerOptions server_options, HttpHandler& server_handler)
       : options(std::move(server_options)),
         handler(server_handler),
-        memory(options.memory_bytes_max) {}
+        tenants({options.connections_max, options.tenant_share}),
+        addresses(options.connections_per_address, options.connections_max),
+        memory(options.memory_bytes_max, options.tenant_share) {}
 
   const HttpServerOptions options;
   HttpHandler& handler;
@@ -49,6 +53,8 @@ struct ServerState {
 
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> in_flight = 0;
+  TenantAccounts tenants;
+  AddressShares addresses;
   MemoryAccount memory;
   std::atomic<std::size_t> pausing_loops = 0;  // have connections that wait for `in_flight`
   std::atomic<bool> draining = false;

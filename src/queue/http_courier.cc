@@ -45,7 +45,9 @@ bool IsOurs(std::string_view name) {
 }  // namespace
 
 HttpCourier::HttpCourier(Clock& clock, bool allow_private)
-    : clock_(clock), near_({.allow_private = true}), far_({.allow_private = allow_private}) {}
+    : clock_(clock),
+      near_({.allow_private = allow_private, .allow_loopback = true}),
+      far_({.allow_private = allow_private}) {}
 
 void HttpCourier::Deliver(Delivery delivery, std::function<void(DeliveryOutcome)> done) {
   const std::string at = std::to_string(
@@ -90,7 +92,8 @@ DeliveryOutcome OutcomeOf(const HttpOutcome& outcome) {
   }
   const HttpResponse& response = outcome.response;
   if (response.status < 200 || response.status > 299) {
-    return {Kind::kFailed, {}, "HTTP " + std::to_string(response.status) + ": " + response.body};
+    // Not its body: who may send messages must not read what other addresses answer.
+    return {Kind::kFailed, {}, "the application answered HTTP " + std::to_string(response.status)};
   }
   if (!CanonicalJson(response.body)) return {};
   const auto seconds = RawMember(response.body, "timeoutSeconds");

@@ -21,7 +21,7 @@ class HttpCourier final : public MessageCourier {
 
  private:
   Clock& clock_;
-  HttpClient near_;  // to this machine
+  HttpClient near_;  // also to loopback
   HttpClient far_;
 };
 

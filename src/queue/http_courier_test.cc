@@ -35,7 +35,7 @@ TEST(HttpCourier, UnderstandsAnswers) {
   EXPECT_EQ(Answered(302, "").kind, Kind::kFailed);
   const DeliveryOutcome failed = Answered(500, "boom");
   EXPECT_EQ(failed.kind, Kind::kFailed);
-  EXPECT_EQ(failed.error, "HTTP 500: boom");
+  EXPECT_EQ(failed.error, "the application answered HTTP 500");
 }
 
 TEST(HttpCourier, TellsWhoIsGoneFromWhatBroke) {
@@ -84,6 +84,19 @@ TEST(HttpCourier, ADeliveryIsSignedAndFramedByUs) {
   EXPECT_EQ(request.headers.at("everstep-signature"),
             "t=" + std::to_string(at) + ",v1=" + ToHex(HmacSha256("sixteen characters", text)));
   EXPECT_EQ(ended.get_future().get().after, 2s);
+}
+
+TEST(HttpCourier, WhoIsOnThisMachineReachesLoopbackButNoPrivateNetwork) {
+  ManualClock clock;
+  HttpCourier courier(clock, false);
+  MessageCourier::Delivery delivery;
+  delivery.head.topic = "t";
+  delivery.url = "http://10.0.0.1:1/";
+  delivery.secret = "sixteen characters";
+  delivery.on_this_machine = true;
+  std::promise<DeliveryOutcome> ended;
+  courier.Deliver(delivery, [&ended](DeliveryOutcome outcome) { ended.set_value(outcome); });
+  EXPECT_NE(ended.get_future().get().error.find("is not allowed"), std::string::npos);
 }
 
 TEST(HttpCourier, WhatIsRegisteredFromElsewhereDoesNotReachThisMachine) {

@@ -1,6 +1,7 @@
 #include "queue/message.h"
 
 #include "base/bytes.h"
+#include "base/ulid.h"
 
 namespace everstep {
 namespace {
@@ -9,6 +10,11 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeadersMax = 64;
 
 }  // namespace
+
+bool IsMessageId(std::string_view id) {
+  constexpr std::string_view kPrefix = "msg_";
+  return id.starts_with(kPrefix) && IsUlid(id.substr(kPrefix.size()));
+}
 
 std::string EncodeMessageHead(const MessageHead& head) {
   std::string bytes;

@@ -25,6 +25,9 @@ struct NewMessage {
   std::chrono::milliseconds delay{0};
 };
 
+// "msg_" and a ULID.
+bool IsMessageId(std::string_view id);
+
 // What the queue keeps of a message beside its content.
 struct MessageHead {
   std::string id;
@@ -34,7 +37,7 @@ struct MessageHead {
   std::string key;
   Timestamp sent_at{};
   Timestamp due_at{};
-  std::uint32_t attempt = 1;  // the next, or the one under way
+  std::uint32_t attempt = 1;  // the next, or the one under way; 1: it was never delivered before
   bool dead = false;          // given up; waits for an operator
   std::string last_error;
 

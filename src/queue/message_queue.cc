@@ -17,9 +17,7 @@ constexpr std::size_t kHeadersMax = 64;
 Error Bad(std::string what) { return {ErrorCode::kInvalidArgument, std::move(what), {}}; }
 
 Status Check(const NewMessage& message, const MessageQueueOptions& options) {
-  constexpr std::string_view kPrefix = "msg_";
-  const std::string_view id = message.id;
-  if (!id.empty() && !(id.starts_with(kPrefix) && IsUlid(id.substr(kPrefix.size())))) {
+  if (!message.id.empty() && !IsMessageId(message.id)) {
     return Bad("a message's id is msg_ and a ULID");
   }
   if (message.topic.empty() || message.topic.size() > kNameBytesMax) {
@@ -33,6 +31,12 @@ Status Check(const NewMessage& message, const MessageQueueOptions& options) {
     return Bad("a message has at most " + std::to_string(options.body_bytes_max) + " bytes");
   }
   return Ok();
+}
+
+// Whether the process before may have begun a delivery of it that did not end. What was sent
+// without a delay was due at once, even if the clock has been set back since.
+bool MayHaveBeenDelivered(const MessageHead& head, Timestamp now) {
+  return !head.dead && (head.due_at <= now || head.due_at == head.sent_at);
 }
 
 }  // namespace
@@ -62,6 +66,7 @@ Status MessageQueue::Load() {
     }
   };
   const std::lock_guard lock(mutex_);
+  const Timestamp now = parts_.clock.Now();
   Status loaded = visit(DocumentKind::kEndpoint, [this](const TenantDocument& row) {
     auto endpoint = DecodeEndpoint(*row.text);
     if (!endpoint) return false;
@@ -69,13 +74,14 @@ Status MessageQueue::Load() {
     return true;
   });
   if (!loaded) return loaded;
-  return visit(DocumentKind::kMessage, [this](const TenantDocument& row) {
+  return visit(DocumentKind::kMessage, [this, now](const TenantDocument& row) {
     auto head = DecodeMessageHead(row.key.name, *row.text);
     if (!head) return false;
     if (!head->group.empty() && parts_.is_gone(head->group)) {
       PutRemoval(*head, dirty_);
       return true;
     }
+    if (MayHaveBeenDelivered(*head, now)) ++head->attempt;
     Place(Keep(*std::move(head)));
     return true;
   });
@@ -103,6 +109,49 @@ std::string MessageQueue::KeyOf(const MessageHead& head) {
 
 // ---- sending
 
+// Nothing is kept yet when it says no: a message that was kept and not written would stand for
+// later ones with its key.
+Status MessageQueue::CheckRoom(const std::vector<NewMessage>& messages) const {
+  const auto full = [](const char* message) {
+    return Error{ErrorCode::kAdmissionRejected, message, {}, std::chrono::milliseconds(1'000)};
+  };
+  for (const NewMessage& message : messages) {
+    const auto known = message.id.empty() ? messages_.end() : messages_.find(message.id);
+    const bool taken =
+        known != messages_.end() && known->second.head.tenant_id != message.tenant_id;
+    if (taken) return Bad("the id is taken");
+  }
+  if (messages.empty()) return Ok();
+  const SharedLimit limit{options_.messages_max, options_.tenant_share};
+  const auto held = by_tenant_.find(messages.front().tenant_id);
+  const std::size_t theirs = held == by_tenant_.end() ? 0 : held->second;
+  switch (limit.Ask(messages_.size(), theirs, false, messages.size())) {
+    case SharedLimit::Answer::kRoom:
+      return Ok();
+    case SharedLimit::Answer::kTenantFull:
+      return full("the tenant has its share of the queue");
+    case SharedLimit::Answer::kFull:
+      break;
+  }
+  return full("the queue is full");
+}
+
+Status MessageQueue::CheckRoom(const Endpoint& endpoint) const {
+  const SharedLimit limit{options_.endpoints_max, options_.tenant_share};
+  const std::string first = EndpointPlace(endpoint.tenant_id, "");
+  std::uint64_t theirs = 0;
+  for (auto each = endpoints_.lower_bound(first);
+       each != endpoints_.end() && each->first.starts_with(first); ++each) {
+    ++theirs;
+  }
+  if (limit.Ask(endpoints_.size(), theirs) == SharedLimit::Answer::kRoom) return Ok();
+  return Error{ErrorCode::kAdmissionRejected,
+               "too many applications take messages: " + std::to_string(theirs) +
+                   " of the tenant, " + std::to_string(endpoints_.size()) + " of all",
+               {},
+               std::chrono::milliseconds(1'000)};
+}
+
 Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> messages) {
   for (const NewMessage& message : messages) {
     if (const Status fine = Check(message, options_); !fine) return fine.error();
@@ -112,10 +161,7 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
   std::vector<TenantDocument> rows;
   {
     const std::lock_guard lock(mutex_);
-    if (messages_.size() + messages.size() > options_.messages_max) {
-      return Error{
-          ErrorCode::kAdmissionRejected, "the queue is full", {}, std::chrono::milliseconds(1'000)};
-    }
+    if (const Status room = CheckRoom(messages); !room) return room.error();
     const Timestamp now = parts_.clock.Now();
     for (NewMessage& message : messages) {
       MessageHead head;
@@ -134,7 +180,6 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
       }
       if (message.id.empty()) message.id = "msg_" + ulids_.Next();
       if (const auto known = messages_.find(message.id); known != messages_.end()) {
-        if (known->second.head.tenant_id != head.tenant_id) return Bad("the id is taken");
         ids.push_back(message.id);
         continue;
       }
@@ -175,6 +220,7 @@ MessageQueue::Entry& MessageQueue::Keep(MessageHead head) {
   Entry& entry = messages_[head.id];
   if (!head.key.empty()) keys_[KeyOf(head)] = head.id;
   if (!head.group.empty()) members_[{head.tenant_id, head.group}].insert(head.id);
+  ++by_tenant_[head.tenant_id];
   entry.head = std::move(head);
   return entry;
 }
@@ -187,6 +233,9 @@ void MessageQueue::Forget(const std::string& id) {
   if (const auto group = members_.find({head.tenant_id, head.group}); group != members_.end()) {
     group->second.erase(id);
     if (group->second.empty()) members_.erase(group);
+  }
+  if (const auto count = by_tenant_.find(head.tenant_id); --count->second == 0) {
+    by_tenant_.erase(count);
   }
   messages_.erase(found);
 }
@@ -214,6 +263,9 @@ Status MessageQueue::Register(Endpoint endpoint) {
   {
     const std::lock_guard lock(mutex_);
     const auto known = endpoints_.find(place);
+    if (known == endpoints_.end()) {
+      if (const Status room = CheckRoom(endpoint); !room) return room;
+    }
     if (known == endpoints_.end() || !(known->second.endpoint == endpoint)) {
       rows.push_back(EndpointRow(place, EncodeEndpoint(endpoint)));
       // Another process that answers at the same address has taken its place.
@@ -295,7 +347,7 @@ Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::strin
     head = found->second.head;
   }
   head.dead = false;
-  head.attempt = 1;
+  head.attempt = 2;  // not the first: it was delivered before
   head.due_at = parts_.clock.Now();
   const Status written = parts_.committer.Put({HeadRow(head)});
   const std::lock_guard lock(mutex_);

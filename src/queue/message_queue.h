@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/shared_limit.h"
 #include "base/ulid.h"
 #include "engine/committer.h"
 #include "queue/endpoint.h"
@@ -56,9 +57,12 @@ struct MessageQueueOptions {
   std::uint32_t attempts_max = 64;  // failures before a message is given up
   std::chrono::milliseconds retry_first{1'000};
   std::chrono::milliseconds retry_most{60'000};
-  std::chrono::milliseconds wake_most{3'600'000};    // between messages that wake a group in vain
-  std::chrono::milliseconds endpoint_lease{30'000};  // without a word an endpoint is dropped
+  std::chrono::milliseconds retry_broken_most{8'000};  // after a connection that broke
+  std::chrono::milliseconds wake_most{3'600'000};      // between messages that wake a group in vain
+  std::chrono::milliseconds endpoint_lease{30'000};    // without a word an endpoint is dropped
   std::size_t messages_max = 1'000'000;
+  std::size_t endpoints_max = 10'000;
+  std::uint32_t tenant_share = SharedLimit::kPercent;  // of messages_max and endpoints_max
   std::size_t body_bytes_max = 16 << 20;
 };
 
@@ -82,14 +86,17 @@ class MessageQueue {
     std::function<bool(const std::string& group)> is_gone;
     // What lets a group go on whose last message is done with (`has_later`: but for some that are
     // due much later), though it is not over; nothing: it may rest. Its tenant, group and key are
-    // set here. Asked under the queue's lock.
+    // set here, and its id is a new one if there is a message with it. Asked under the queue's
+    // lock.
     std::function<std::optional<NewMessage>(const std::string& tenant_id, const std::string& group,
                                             bool has_later)>
         wake = {};
   };
 
   // Reads what the store has, and drops messages of groups that are gone; nothing is delivered
-  // before Start.
+  // before Start. A message that was due counts as attempted once more: its delivery may have been
+  // under way when the last process ended, and attempt 1 promises that there was none. The count is
+  // only stored with the next outcome, so that stops in a row count once and never use it up.
   static Result<std::unique_ptr<MessageQueue>> Open(Parts parts, Options options);
   ~MessageQueue();
 
@@ -97,15 +104,17 @@ class MessageQueue {
   void Start();
   // Without one: all that can be done now. False: there was nothing.
   bool Turn();
-  // Begins no more deliveries. Those under way are delivered again by the next process.
+  // Begins no more deliveries. Those under way are delivered again by the next process, as further
+  // attempts.
   void Stop();
 
-  // One id for each; durable on return. A message with a key that is held is not a new one.
-  // kInvalidArgument, kAdmissionRejected (the queue is full).
+  // Messages of one tenant. One id for each; durable on return. A message with a key that is held
+  // is not a new one. kInvalidArgument, kAdmissionRejected (the queue is full, or the tenant has
+  // its share of it): no message was taken.
   Result<std::vector<std::string>> Send(std::vector<NewMessage> messages);
 
   // Messages of the topics go there from now on, until it is silent for a lease or nobody answers.
-  // Again with the same id: it is still there.
+  // Again with the same id: it is still there. kAdmissionRejected: there are too many.
   Status Register(Endpoint endpoint);
   void Unregister(const std::string& tenant_id, const std::string& id);
   // Groups that were held may have been released.
@@ -125,7 +134,7 @@ class MessageQueue {
     std::size_t endpoints = 0;
   };
   Counts CountAll();
-  // A message that was given up is delivered again, from its first attempt on. False: there is
+  // A message that was given up is delivered again, from its second attempt on. False: there is
   // none.
   Result<bool> Replay(const std::string& tenant_id, const std::string& id);
   // Takes it out for good. False: there is none, or it is under way.
@@ -172,6 +181,8 @@ class MessageQueue {
   Live* FindPlace(const Topic& topic);
   void Launch(Entry& entry, Live& live);
   static std::string KeyOf(const MessageHead& head);
+  Status CheckRoom(const std::vector<NewMessage>& messages) const;
+  Status CheckRoom(const Endpoint& endpoint) const;
 
   const Parts parts_;
   const Options options_;
@@ -180,8 +191,9 @@ class MessageQueue {
   std::condition_variable settled_;
   UlidGenerator ulids_;  // guarded by mutex_, as all below
   std::map<std::string, Entry> messages_;
-  std::unordered_map<std::string, std::string> keys_;  // to the message's id
-  std::map<Group, std::set<std::string>> members_;     // ids of messages that have a group
+  std::unordered_map<std::string, std::string> keys_;       // to the message's id
+  std::unordered_map<std::string, std::size_t> by_tenant_;  // how many messages
+  std::map<Group, std::set<std::string>> members_;          // ids of messages that have a group
   std::set<std::pair<Timestamp, std::string>> due_;
   std::map<Topic, std::deque<std::string>> ready_;
   struct GroupState {

@@ -221,6 +221,8 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
     }
     case Kind::kAgain:
       head.due_at = now + outcome.after;
+      // It succeeded, so earlier failures no longer count; but it is not a first delivery again.
+      head.attempt = std::min(head.attempt, 2U);
       break;
     case Kind::kNotTaken:
       head.due_at = now;
@@ -229,7 +231,11 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
     case Kind::kBroken: {
       head.last_error = outcome.error.substr(0, kErrorBytesMax);
       const auto doubled = options_.retry_first * (1LL << std::min(head.attempt - 1, 16U));
-      head.due_at = now + std::min<std::chrono::milliseconds>(doubled, options_.retry_most);
+      // Who died in a delivery may be back in a moment; a message that kills is given up in the
+      // end.
+      const auto most =
+          outcome.kind == Kind::kBroken ? options_.retry_broken_most : options_.retry_most;
+      head.due_at = now + std::min<std::chrono::milliseconds>(doubled, most);
       head.dead = head.attempt >= options_.attempts_max;
       ++head.attempt;
       break;
@@ -256,7 +262,10 @@ void MessageQueue::WakeIdleGroup(const MessageHead& done) {
   auto message = parts_.wake(done.tenant_id, done.group, has_later);
   if (!message) return;
   MessageHead head;
-  head.id = "msg_" + ulids_.Next();
+  const bool has_id = IsMessageId(message->id) && !messages_.contains(message->id);
+  head.id = has_id ? std::move(message->id) : "msg_" + ulids_.Next();
+  // Under the id of one that was delivered before, it is not delivered for the first time.
+  if (has_id) head.attempt = 2;
   head.tenant_id = done.tenant_id;
   head.topic = std::move(message->topic);
   head.group = done.group;

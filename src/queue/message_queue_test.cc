@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/append_authority.h"
-#include "testing/manual_clock.h"
+#include "testing/message_queue_fixture.h"
 
 namespace everstep {
 namespace {
@@ -13,82 +12,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
 using Kind = DeliveryOutcome::Kind;
-
-// Keeps what it is given until the test says how it ended.
-class HeldCourier final : public MessageCourier {
- public:
-  void Deliver(Delivery delivery, std::function<void(DeliveryOutcome)> done) override {
-    taken.push_back({std::move(delivery), std::move(done)});
-  }
-  struct Taken {
-    Delivery delivery;
-    std::function<void(DeliveryOutcome)> done;
-  };
-  std::vector<Taken> taken;
-};
-
-class MessageQueueTest : public testing::Test {
- protected:
-  MessageQueueTest() { Open(); }
-
-  void Open(MessageQueueOptions options = {.attempts_max = 3}) {
-    auto queue = MessageQueue::Open(
-        {*store_, committer_, clock_, random_, courier_,
-         [this](const std::string&, const std::string& group) { return held_.contains(group); },
-         [this](const std::string& group) { return gone_.contains(group); },
-         [this](const std::string&, const std::string& group, bool has_later) {
-           asked_.push_back(group + (has_later ? ", later" : ""));
-           return stalled_.contains(group)
-                      ? std::optional<NewMessage>({.topic = "orders.wake", .body = "wake"})
-                      : std::nullopt;
-         }},
-        options);
-    ASSERT_TRUE(queue) << ToString(queue.error());
-    queue_ = std::move(*queue);
-  }
-  // The process ends and another opens the store.
-  void Crash() {
-    courier_.taken.clear();
-    queue_.reset();
-    Open();
-  }
-  Endpoint App(const std::string& id, std::uint32_t concurrency = 10) {
-    return {"acme", id, {{"orders.", "http://" + id}}, "sixteen characters", concurrency, true};
-  }
-  std::string Send(NewMessage message) {
-    if (message.tenant_id.empty()) message.tenant_id = "acme";
-    if (message.topic.empty()) message.topic = "orders.new";
-    auto ids = queue_->Send({std::move(message)});
-    EXPECT_TRUE(ids) << ToString(ids.error());
-    return ids ? ids->front() : std::string();
-  }
-  // What has been handed to the courier since, by body.
-  std::vector<std::string> Delivered() {
-    while (queue_->Turn()) {
-    }
-    std::vector<std::string> bodies;
-    for (; seen_ < courier_.taken.size(); ++seen_) {
-      bodies.push_back(courier_.taken[seen_].delivery.content.body);
-    }
-    return bodies;
-  }
-  void End(std::size_t index, DeliveryOutcome outcome = {}) {
-    courier_.taken.at(index).done(std::move(outcome));
-  }
-  const MessageHead& Head(std::size_t index) { return courier_.taken.at(index).delivery.head; }
-
-  std::unique_ptr<StateStore> store_ = OpenMemoryStore();
-  ManualClock clock_;
-  SeededRandom random_{1};
-  Committer committer_{*store_, clock_, {}};
-  HeldCourier courier_;
-  std::set<std::string> held_;
-  std::set<std::string> gone_;
-  std::set<std::string> stalled_;
-  std::vector<std::string> asked_;  // whether they are stalled
-  std::unique_ptr<MessageQueue> queue_;
-  std::size_t seen_ = 0;
-};
 
 TEST_F(MessageQueueTest, AMessageWaitsForSomebodyWhoTakesItsTopic) {
   Send({.body = "a"});
@@ -116,13 +39,69 @@ TEST_F(MessageQueueTest, WhatIsNotDoneIsDeliveredByTheNextProcessUnderTheSameId)
   Crash();
   EXPECT_THAT(Delivered(), ElementsAre("a"));
   EXPECT_EQ(Head(0).id, id);
-  EXPECT_EQ(Head(0).attempt, 1U);
+  EXPECT_EQ(Head(0).attempt, 2U);
   EXPECT_EQ(courier_.taken[0].delivery.content.headers, (MessageHeaders{{"x", "y"}}));
   End(0);
   EXPECT_THAT(Delivered(), IsEmpty());
   seen_ = 0;
   Crash();
   EXPECT_THAT(Delivered(), IsEmpty());
+}
+
+TEST_F(MessageQueueTest, ADeliveryThatTheProcessDidNotSeeTheEndOfCountsAsAnAttempt) {
+  ASSERT_TRUE(queue_->Register(App("one")));
+  Send({.body = "under way"});
+  Send({.body = "later", .delay = 1h});
+  EXPECT_THAT(Delivered(), ElementsAre("under way"));
+  EXPECT_EQ(Head(0).attempt, 1U);
+  for (int stop = 0; stop < 100; ++stop) {  // the server's stops alone never use up the attempts
+    seen_ = 0;
+    Crash();
+    EXPECT_THAT(Delivered(), ElementsAre("under way"));
+    EXPECT_EQ(Head(0).attempt, 2U);
+  }
+  End(0, {Kind::kFailed, {}, "boom"});
+  EXPECT_THAT(Delivered(), IsEmpty());
+  seen_ = 0;
+  Crash();
+  clock_.Advance(2s);  // it waits for its third attempt, which cannot have begun
+  EXPECT_THAT(Delivered(), ElementsAre("under way"));
+  EXPECT_EQ(Head(0).attempt, 3U);
+  End(0);
+  clock_.Advance(1h);
+  EXPECT_THAT(Delivered(), ElementsAre("later"));
+  EXPECT_EQ(Head(1).attempt, 1U);
+}
+
+TEST_F(MessageQueueTest, AClockThatWasSetBackDoesNotMakeADeliveryTheFirst) {
+  ASSERT_TRUE(queue_->Register(App("one")));
+  Send({.body = "a"});
+  EXPECT_THAT(Delivered(), ElementsAre("a"));
+  clock_.Advance(-1h);
+  seen_ = 0;
+  Crash();
+  clock_.Advance(2h);
+  ASSERT_TRUE(queue_->Register(App("one")));
+  EXPECT_THAT(Delivered(), ElementsAre("a"));
+  EXPECT_EQ(Head(0).attempt, 2U);
+}
+
+TEST_F(MessageQueueTest, ADeliveryThatAsksForAnotherEndsARowOfFailures) {
+  ASSERT_TRUE(queue_->Register(App("one")));
+  Send({.body = "a"});
+  EXPECT_THAT(Delivered(), ElementsAre("a"));
+  for (std::size_t i = 0; i < 20; i += 2) {
+    End(i, {Kind::kFailed, {}, "boom"});
+    EXPECT_THAT(Delivered(), IsEmpty());
+    clock_.Advance(10s);
+    EXPECT_THAT(Delivered(), ElementsAre("a"));
+    EXPECT_EQ(Head(i + 1).attempt, i == 0 ? 2U : 3U);
+    End(i + 1, {Kind::kAgain, 1s, {}});
+    EXPECT_THAT(Delivered(), IsEmpty());
+    clock_.Advance(1s);
+    EXPECT_THAT(Delivered(), ElementsAre("a"));
+    EXPECT_EQ(Head(i + 2).attempt, 2U);
+  }
 }
 
 TEST_F(MessageQueueTest, AKeyIsHeldUntilItsMessageIsDone) {
@@ -211,7 +190,22 @@ TEST_F(MessageQueueTest, WhatFailsIsTriedLaterAndGivenUpInTheEnd) {
   EXPECT_FALSE(*queue_->Remove("acme", id));
   EXPECT_EQ(queue_->CountAll().dead, 0U);
   EXPECT_THAT(Delivered(), ElementsAre("a"));
-  EXPECT_EQ(Head(0).attempt, 1U);
+  EXPECT_EQ(Head(0).attempt, 2U);  // attempt 1 would promise that it was never delivered
+}
+
+TEST_F(MessageQueueTest, AMessageWhoseDeliveryBrokeComesAgainWithinSeconds) {
+  Open({.attempts_max = 64});
+  ASSERT_TRUE(queue_->Register(App("one")));
+  Send({.body = "a"});
+  std::size_t index = 0;
+  for (const auto pause : {1s, 2s, 4s, 8s, 8s, 8s}) {
+    EXPECT_THAT(Delivered(), ElementsAre("a"));
+    End(index++, {Kind::kBroken, {}, "reset"});
+    EXPECT_THAT(Delivered(), IsEmpty());
+    clock_.Advance(pause - 1ms);
+    EXPECT_THAT(Delivered(), IsEmpty());
+    clock_.Advance(1ms);
+  }
 }
 
 TEST_F(MessageQueueTest, WhoIsGoneIsDroppedAndAnotherTakesItsMessages) {
@@ -305,6 +299,41 @@ TEST_F(MessageQueueTest, AFullQueueAndAMessageTooLargeAreRefused) {
   EXPECT_EQ(send({.tenant_id = "acme", .topic = "t"}).error().code, ErrorCode::kAdmissionRejected);
 }
 
+constexpr const char* kId = "msg_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+TEST_F(MessageQueueTest, ATenantTakesItsShareOfTheQueueAndOfTheEndpoints) {
+  auto queue = MessageQueue::Open({*store_, committer_, clock_, random_, courier_, {}, {}},
+                                  {.messages_max = 10, .endpoints_max = 10});
+  ASSERT_TRUE(queue);
+  const auto send = [&](const char* tenant) {
+    return (*queue)->Send({{.tenant_id = tenant, .topic = "t"}}).has_value();
+  };
+  const auto fill = [](const auto& more) {
+    int count = 0;
+    while (more(count)) ++count;
+    return count;
+  };
+  EXPECT_EQ(fill([&](int) { return send("acme"); }), 5);
+  EXPECT_EQ(fill([&](int) { return send("rival"); }), 4);
+  const auto join = [&](const char* tenant, int number) {
+    Endpoint app = App("app" + std::to_string(number));
+    app.tenant_id = tenant;
+    for (Endpoint::Route& route : app.routes) route.url += std::to_string(number);
+    return (*queue)->Register(app).has_value();
+  };
+  EXPECT_EQ(fill([&](int number) { return join("acme", number); }), 5);
+  EXPECT_EQ(fill([&](int number) { return join("rival", number); }), 4);
+  EXPECT_TRUE(join("acme", 0)) << "it is there already";
+}
+
+TEST_F(MessageQueueTest, ABatchWithAnIdOfAnotherTenantLeavesNothing) {
+  Send({.id = kId, .body = "1"});
+  const auto sent = queue_->Send({{.tenant_id = "rival", .topic = "t", .key = "k", .body = "2"},
+                                  {.tenant_id = "rival", .topic = "t", .id = kId}});
+  EXPECT_EQ(sent.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(queue_->List("rival", "", 10, false).empty());
+}
+
 TEST(MessageRecords, KeepWhatTheyHold) {
   const MessageHead head{"msg_1",       "acme",         "t", "g",  "k",
                          FromMicros(5), FromMicros(-7), 3,   true, "boom"};
@@ -313,101 +342,6 @@ TEST(MessageRecords, KeepWhatTheyHold) {
   EXPECT_EQ(DecodeMessageContent(EncodeMessageContent(content.headers, content.body)), content);
   EXPECT_EQ(DecodeMessageHead("msg_1", "\x02"), std::nullopt);
   EXPECT_EQ(DecodeMessageContent(""), std::nullopt);
-}
-
-TEST_F(MessageQueueTest, MessagesOfAGroupThatIsGoneAreDropped) {
-  Send({.group = "run", .body = "a"});
-  Send({.group = "run", .key = "k", .body = "b"});
-  Send({.group = "other", .body = "c"});
-  gone_ = {"run"};
-  Crash();
-  ASSERT_TRUE(queue_->Register(App("app")));
-  EXPECT_THAT(Delivered(), ElementsAre("c"));
-  gone_.clear();
-  Crash();
-  EXPECT_EQ(queue_->CountAll().waiting, 1U);
-}
-
-TEST_F(MessageQueueTest, MessagesGoWithTheirRun) {
-  AppendAuthority authority(*store_, committer_, clock_, random_, {});
-  EventWrite start;
-  start.type = EventType::kRunStarted;
-  start.run_id = RunId("run");
-  EventWrite end = start;
-  end.type = EventType::kRunCompleted;
-  const AppendOrder order{start.run_id, {start, end}};
-  const RunScope scope{"acme", "p", "e", "plan", "1"};
-  ASSERT_TRUE(authority.Await(authority.Submit(std::span(&order, 1), scope))[0]);
-  const std::string id = Send({.group = "run", .body = "a"});
-  Send({.group = "run-2", .body = "b"});
-  Send({.tenant_id = "other", .group = "run", .body = "c"});
-  ASSERT_EQ(*authority.Purge(std::vector{start.run_id}, {}), 1U);
-  const auto count = [this](DocumentKind kind, const std::string& tenant_id) {
-    return store_->Read()->ListDocuments({.kind = kind, .tenant_id = tenant_id})->size();
-  };
-  EXPECT_EQ(count(DocumentKind::kMessage, {}), 2U);
-  EXPECT_EQ(count(DocumentKind::kMessageContent, "acme"), 1U);
-  EXPECT_EQ(count(DocumentKind::kMessageContent, "other"), 1U);
-  Crash();
-  ASSERT_TRUE(queue_->Register(App("app")));
-  EXPECT_THAT(Delivered(), ElementsAre("b"));
-}
-
-TEST_F(MessageQueueTest, AGroupThatIsStalledIsWokenWhenItsLastMessageIsDone) {
-  ASSERT_TRUE(queue_->Register(App("app")));
-  stalled_ = {"run"};
-  Send({.group = "run", .key = "1", .body = "1"});
-  Send({.group = "run", .key = "2", .body = "2"});
-  EXPECT_THAT(Delivered(), ElementsAre("1", "2"));
-  End(0);
-  EXPECT_THAT(Delivered(), IsEmpty());
-  EXPECT_THAT(asked_, IsEmpty());
-  End(1);
-  EXPECT_THAT(Delivered(), IsEmpty());
-  EXPECT_THAT(asked_, ElementsAre("run"));
-  seen_ = 0;
-  Crash();  // what wakes it is as durable as the end of the last message
-  clock_.Advance(1s);
-  EXPECT_THAT(Delivered(), ElementsAre("wake"));
-  EXPECT_EQ(Head(0).topic, "orders.wake");
-  EXPECT_EQ(Head(0).group, "run");
-  stalled_.clear();
-  End(0);
-  EXPECT_THAT(Delivered(), IsEmpty());
-  EXPECT_EQ(queue_->CountAll().waiting, 0U);
-}
-
-TEST_F(MessageQueueTest, AGroupThatIsWokenInVainIsWokenLessAndLessOften) {
-  ASSERT_TRUE(queue_->Register(App("app")));
-  stalled_ = {"run"};
-  Send({.group = "run", .body = "1"});
-  EXPECT_THAT(Delivered(), ElementsAre("1"));
-  End(0);
-  std::size_t index = 1;
-  for (const auto pause : {1s, 2s, 4s, 8s}) {
-    EXPECT_THAT(Delivered(), IsEmpty());
-    clock_.Advance(pause - 1ms);
-    EXPECT_THAT(Delivered(), IsEmpty());
-    clock_.Advance(1ms);
-    EXPECT_THAT(Delivered(), ElementsAre("wake"));
-    End(index++);
-  }
-}
-
-TEST_F(MessageQueueTest, MessagesThatComeMuchLaterDoNotKeepAGroupFromBeingWoken) {
-  ASSERT_TRUE(queue_->Register(App("app")));
-  stalled_ = {"run", "soon"};
-  Send({.group = "run", .body = "1"});
-  Send({.group = "run", .key = "sleep", .body = "much later", .delay = 1h});
-  Send({.group = "soon", .body = "2"});
-  Send({.group = "soon", .key = "retry", .body = "soon", .delay = 30s});
-  Send({.group = "rests", .body = "3"});
-  EXPECT_THAT(Delivered(), ElementsAre("1", "2", "3"));
-  for (const std::size_t index : {0U, 1U, 2U}) End(index);
-  EXPECT_THAT(Delivered(), IsEmpty());
-  EXPECT_THAT(asked_, ElementsAre("run, later", "rests"));
-  clock_.Advance(1s);
-  EXPECT_THAT(Delivered(), ElementsAre("wake"));
 }
 
 }  // namespace

@@ -1,15 +1,16 @@
 #include "run/lane.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
+#include "flow/operations_done.h"
 #include "run/lane_resident.h"
 
 namespace everstep {
 namespace {
 
-constexpr std::size_t kOrdersPerTurn = 1024;
 constexpr std::uint32_t kTriesMax = 5;
 constexpr std::chrono::milliseconds kRetryStoreAfter{200};
 
@@ -48,24 +49,11 @@ Lane::~Lane() = default;
 // ---- a turn
 
 std::vector<LaneOrder> Lane::TakeOrders() {
-  std::vector<LaneOrder> orders = std::move(own_);
-  own_.clear();
+  std::vector<LaneOrder> orders;
   {
     const std::lock_guard lock(mutex_);
-    if (posted_.size() <= kOrdersPerTurn) {
-      if (orders.empty()) {
-        orders.swap(posted_);
-      } else {
-        std::ranges::move(posted_, std::back_inserter(orders));
-        posted_.clear();
-      }
-    } else {
-      const auto end = posted_.begin() + kOrdersPerTurn;
-      std::move(posted_.begin(), end, std::back_inserter(orders));
-      posted_.erase(posted_.begin(), end);
-    }
+    orders.swap(posted_);
   }
-  now_ = world_.clock.Now();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
     const RunId run_id = deadlines_.begin()->second;
     deadlines_.erase(deadlines_.begin());
@@ -81,10 +69,16 @@ std::vector<LaneOrder> Lane::TakeOrders() {
 }
 
 bool Lane::Turn() {
+  now_ = world_.clock.Now();
   std::vector<LaneOrder> orders = TakeOrders();
-  if (orders.empty() && done_.empty()) return false;
+  if (orders.empty() && own_.empty() && done_.empty() && waiting_.empty()) return false;
+  spent_ = 0;
+  ++turns_;
   HandleDone();
-  for (LaneOrder& order : orders) Handle(std::move(order));
+  HandleOwn();
+  for (LaneOrder& order : orders) HandleOrWait(std::move(order));
+  HandleWaiting();
+  waiting_count_.store(waiting_.size());
   Commit();
   if (store_full_ && again_.empty()) {
     store_full_ = false;
@@ -98,13 +92,77 @@ bool Lane::Turn() {
 void Lane::HandleDone() {
   std::vector<ReportOrder> done = std::move(done_);
   done_.clear();
-  for (const ReportOrder& report : done) {
+  for (ReportOrder& report : done) {
+    if (!MayHandle()) {
+      RunId run_id = report.task.run_id;
+      Await({std::move(run_id), std::move(report)});
+      continue;
+    }
     const auto found = residents_.find(report.task.run_id);
     if (found == residents_.end() || store_stopped_) continue;
     Resident& resident = *found->second;
+    const std::uint64_t before = OperationsDone();
     world_.counters.steps_ended.fetch_add(1);
     (void)resident.run->Report(TurnOf(resident), report.task, report.outcome);
+    spent_ += kCostPerOrder + (OperationsDone() - before);
   }
+}
+
+// They came before all that waits; only a run that merely goes on gives way to the others.
+void Lane::HandleOwn() {
+  std::vector<LaneOrder> own = std::move(own_);
+  own_.clear();
+  std::size_t handled = 0;
+  while (handled < own.size() && MayHandle()) (void)HandleAndSpend(std::move(own[handled++]));
+  const std::span<LaneOrder> left = std::span(own).subspan(handled);
+  const auto goes_on = [](const LaneOrder& order) {
+    return std::holds_alternative<RecoverOrder>(order.what);
+  };
+  for (auto order = left.rbegin(); order != left.rend(); ++order) {
+    if (goes_on(*order)) continue;
+    waiting_.PushFront(std::move(*order), [this](const LaneOrder& of) { return TenantOf(of); });
+  }
+  for (LaneOrder& order : left) {
+    if (goes_on(order)) Await(std::move(order));
+  }
+}
+
+void Lane::HandleOrWait(LaneOrder order) {
+  if (!MayHandle()) return Await(std::move(order));
+  (void)HandleAndSpend(std::move(order));
+}
+
+// Who has had more than a turn waits until what others have decided is durable and answered.
+void Lane::HandleWaiting() {
+  while (!waiting_.empty() && !IsTurnOver() && (spent_ == 0 || !waiting_.AllOwe())) {
+    waiting_.Charge(HandleAndSpend(waiting_.Pop()));
+  }
+}
+
+// What it cost.
+std::uint64_t Lane::HandleAndSpend(LaneOrder order) {
+  const std::uint64_t before = OperationsDone();
+  Handle(std::move(order));
+  const std::uint64_t cost = kCostPerOrder + (OperationsDone() - before);
+  spent_ += cost;
+  return cost;
+}
+
+void Lane::Await(LaneOrder order) {
+  waiting_.Push(std::move(order), [this](const LaneOrder& of) { return TenantOf(of); });
+}
+
+// Who asked, else whose run it is.
+std::string Lane::TenantOf(const LaneOrder& order) const {
+  if (const auto* start = std::get_if<StartOrder>(&order.what)) {
+    return start->origin.scope.tenant_id;
+  }
+  if (const auto* call = std::get_if<SignalCall>(&order.what)) return call->request.tenant_id;
+  if (const auto* hook = std::get_if<HookOrder>(&order.what)) return hook->delivery.tenant_id;
+  const auto resident = residents_.find(order.run_id);
+  if (resident != residents_.end()) return resident->second->run->scope().tenant_id;
+  const auto stored = world_.store.Read()->FindRun(order.run_id);
+  return stored && *stored ? (*stored)->state.scope.tenant_id : std::string();
 }
 
 void Lane::Handle(LaneOrder order) {
@@ -116,6 +174,7 @@ void Lane::Handle(LaneOrder order) {
   if (std::holds_alternative<StartOrder>(order.what)) return Start(order);
   auto found = Find(order.run_id);
   if (!found) return Refuse(order, found.error());
+  if (*found == nullptr) return own_.push_back(std::move(order));
   Resident& resident = **found;
   if (auto* look = std::get_if<LookOrder>(&order.what)) {
     // A look waits for what it sees.

@@ -11,86 +11,18 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "engine/append_authority.h"
+#include "run/lane_order.h"
+#include "run/order_queue.h"
 #include "run/plan_library.h"
 #include "run/plan_run.h"
-#include "run/signal_rules.h"
 #include "run/slot_board.h"
 
 namespace everstep {
-
-// ---- what a lane is told. An answer is given when what it rests on is durable.
-
-struct StartOrder {
-  std::shared_ptr<const Plan> plan;
-  RunOrigin origin;
-  std::optional<SignalVerdict> signal{};  // RETRY_RUN: recorded in the new run
-  std::function<void(Result<StartedRun>)> answer{};
-};
-struct AdmitOrder {  // a queued run may start
-  std::uint64_t epoch = 0;
-};
-struct ApproveOrder {
-  Actor actor;
-  std::string reason;
-  std::function<void(Status)> answer{};
-};
-struct ReportOrder {
-  TaskId task;
-  TaskOutcome outcome;
-  std::function<void(Status)> answer{};
-};
-struct LostOrder {
-  TaskId task;
-};
-struct TakenOrder {
-  TaskId task;
-};
-struct HeartbeatOrder {
-  TaskId task;
-};
-struct WaitOrder {
-  std::string wait_id;
-};
-struct HookOrder {
-  HookDelivery delivery;
-  std::function<void(Result<std::string>)> answer{};
-};
-struct SignalCall {
-  SignalRequest request;
-  SignalVerdict verdict;
-  std::function<void(Result<SignalDecision>)> answer{};
-};
-struct ChildEndOrder {
-  PlanRun::ChildEnd end;
-};
-struct SlotOrder {
-  UnitKey key;
-};
-struct TokenOrder {  // the log recorded a conflict instead of this hook
-  std::string hook_id;
-};
-struct RecoverOrder {
-  bool restored = false;  // after a restart: the host counts the run again
-};
-struct TickOrder {};
-struct LookOrder {
-  std::function<void(Result<const PlanRun*>)> look;
-};
-
-struct LaneOrder {
-  RunId run_id;
-  std::variant<StartOrder, AdmitOrder, ApproveOrder, ReportOrder, LostOrder, TakenOrder,
-               HeartbeatOrder, WaitOrder, HookOrder, SignalCall, ChildEndOrder, SlotOrder,
-               TokenOrder, RecoverOrder, TickOrder, LookOrder>
-      what;
-  std::uint32_t tries = 0;
-};
 
 // What a lane needs from the engine around it. Thread-safe; called after the events that justify
 // the call are durable, except where it says otherwise.
@@ -134,9 +66,14 @@ struct LaneCounters {
   std::atomic<std::uint64_t> buffered_events{0};
 };
 
-// Owns the runs of one hash slot and decides for them, one turn at a time: takes every order that
-// has come, decides, makes all of it durable in one write, and lets the effects out. What runs in
+// Owns the runs of one hash slot and decides for them, one turn at a time: takes the orders that
+// have come, decides, makes all of it durable in one write, and lets the effects out. What runs in
 // memory is what has work under way; the rest is folded from its log when an order comes.
+//
+// A turn is bounded by what its decisions cost (OperationsDone, which is the same in every
+// execution). Orders that find it used up wait for later turns, where tenants take turns: what one
+// tenant's decisions cost delays another's order by about one turn. The orders of a run are always
+// decided in the order in which they came.
 class Lane final : public TaskReports {
  public:
   struct World {
@@ -189,12 +126,31 @@ class Lane final : public TaskReports {
 
  private:
   struct Resident;
+  // A run that is read back, as far as it has come.
+  struct Fold {
+    std::unique_ptr<PlanRun> run;
+    EventSeq after;
+    std::uint64_t turn = 0;  // in which it was gone on with last
+  };
+
+  // In operations of expressions: a few milliseconds, or about a thousand orders.
+  static constexpr std::uint64_t kCostPerTurn = 1 << 17;
+  static constexpr std::uint64_t kCostPerOrder = 64;  // of the cheapest
 
   std::vector<LaneOrder> TakeOrders();
+  bool IsTurnOver() const { return spent_ >= kCostPerTurn; }
+  bool MayHandle() const { return waiting_.empty() && !IsTurnOver(); }
   void HandleDone();
+  void HandleOwn();
+  void HandleWaiting();
+  void HandleOrWait(LaneOrder order);
+  std::uint64_t HandleAndSpend(LaneOrder order);
+  void Await(LaneOrder order);
+  std::string TenantOf(const LaneOrder& order) const;
   void Handle(LaneOrder order);
   void Decide(Resident& resident, LaneOrder& order);
   void Start(LaneOrder& order);
+  std::optional<StartedRun> FindFormer(const StartOrder& order);
   void Begin(Resident& resident, std::uint64_t epoch);
   void Admit(Resident& resident, const AdmitOrder& order);
   void Approve(Resident& resident, ApproveOrder& order);
@@ -203,8 +159,10 @@ class Lane final : public TaskReports {
   void Report(Resident& resident, ReportOrder& report);
   void Refuse(LaneOrder& order, const Error& error);
 
+  // Null: its log is long, and what is left of it is read in the next turns.
   Result<Resident*> Find(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id);
+  Result<Resident*> Load(const RunId& run_id, Fold& fold, std::uint64_t cost_max);
   Resident& Adopt(std::unique_ptr<PlanRun> run);
   PlanRun::Turn& TurnOf(Resident& resident);
   void Commit();
@@ -231,9 +189,14 @@ class Lane final : public TaskReports {
   bool sleeping_ = false;
 
   std::unordered_map<RunId, std::unique_ptr<Resident>> residents_;
-  std::vector<Resident*> touched_;  // in this turn
-  std::vector<LaneOrder> own_;      // for the next turn, from this thread
-  std::vector<ReportOrder> done_;   // likewise: what immediate tools gave
+  std::unordered_map<RunId, Fold> folds_;  // of orders that wait for them
+  std::vector<Resident*> touched_;         // in this turn
+  std::vector<LaneOrder> own_;             // for the next turn, from this thread
+  std::vector<ReportOrder> done_;          // likewise: what immediate tools gave
+  OrderQueue waiting_{kCostPerTurn};       // found their turn used up
+  std::atomic<std::size_t> waiting_count_{0};
+  std::uint64_t spent_ = 0;  // of kCostPerTurn, in this turn
+  std::uint64_t turns_ = 0;
   std::set<std::pair<Timestamp, RunId>> deadlines_;
   std::multimap<Timestamp, LaneOrder> again_;  // to be tried when the store has space
   std::atomic<bool> may_start_{true};

@@ -27,7 +27,10 @@ void Lane::Release(Resident& resident) {
   for (const ChildOrder& child : effects.children) world_.host.StartChild(child);
   for (const RunId& child : effects.cancel_children)
     world_.host.CancelChild(child, run.scope().tenant_id);
-  for (const Alert& alert : effects.alerts) world_.host.Raise(alert);
+  for (Alert& alert : effects.alerts) {
+    alert.tenant_id = run.scope().tenant_id;
+    world_.host.Raise(alert);
+  }
   if (effects.start_due) world_.host.StartDue();
   for (const auto& answer : answers) answer(nullptr);
   if (IsTerminal(run.status())) {

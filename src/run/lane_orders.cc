@@ -4,13 +4,15 @@
 
 #include "base/json.h"
 #include "event/identifier.h"
+#include "flow/operations_done.h"
 #include "run/foreign_run.h"
 #include "run/lane_resident.h"
 
 namespace everstep {
 namespace {
 
-constexpr std::size_t kEventsPerRead = 1000;
+constexpr std::size_t kEventsPerRead = 128;
+constexpr std::uint64_t kOperationsPerEvent = 30;  // read and folded
 constexpr std::size_t kDeliveryBytesMax = 1 << 20;
 
 StartedRun AnswerOf(const PlanRun& run, const LaneHost::Admitted& admitted) {
@@ -37,7 +39,18 @@ Error StaleReport(const TaskId& task) {
 Result<Lane::Resident*> Lane::Find(const RunId& run_id) {
   const auto known = residents_.find(run_id);
   if (known != residents_.end()) return known->second.get();
-  return Load(run_id);
+  Fold& fold = folds_[run_id];
+  if (fold.turn == turns_) return nullptr;
+  fold.turn = turns_;
+  auto loaded = Load(run_id, fold, kCostPerTurn);
+  if (!loaded || *loaded != nullptr) folds_.erase(run_id);
+  return loaded;
+}
+
+Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
+  folds_.erase(run_id);
+  Fold fold;
+  return Load(run_id, fold, UINT64_MAX);
 }
 
 Lane::Resident& Lane::Adopt(std::unique_ptr<PlanRun> run) {
@@ -49,7 +62,8 @@ Lane::Resident& Lane::Adopt(std::unique_ptr<PlanRun> run) {
   return *residents_.emplace(run_id, std::move(resident)).first->second;
 }
 
-Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
+Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_t cost_max) {
+  const std::uint64_t before = OperationsDone();
   const auto reader = world_.store.Read();
   auto stored = reader->FindRun(run_id);
   if (!stored) return std::move(stored).error();
@@ -67,9 +81,10 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
                  {}};
   };
   if (ForeignRuns::Is((*stored)->state)) return is_foreign();
-  std::unique_ptr<PlanRun> run;
-  EventQuery query{.limit = kEventsPerRead};
+  std::unique_ptr<PlanRun>& run = fold.run;
+  EventQuery query{.after = fold.after, .limit = kEventsPerRead};
   while (query.after < (*stored)->state.last_seq) {
+    if (OperationsDone() - before >= cost_max) return nullptr;
     auto events = reader->ReadEvents(**stored, query);
     if (!events) return std::move(events).error();
     if (events->empty()) break;
@@ -83,8 +98,11 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
       run = std::make_unique<PlanRun>(run_id, std::move(*plan), world_.tools, options_.run);
       run->SetScope((*stored)->state.scope);
     }
-    for (const Event& event : *events) run->Apply(event);
-    query.after = events->back().seq;
+    for (const Event& event : *events) {
+      AddOperations(kOperationsPerEvent + OperationsOfJson(event.payload.size()));
+      run->Apply(event);
+    }
+    fold.after = query.after = events->back().seq;
   }
   if (!run) return Error{ErrorCode::kStoreCorrupt, "run " + run_id.value() + " has no events", {}};
   return &Adopt(std::move(run));
@@ -92,9 +110,23 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
 
 // ---- starting
 
+// The run of the same order that an earlier version started. Of other tenants nothing is told: they
+// may have taken the id.
+std::optional<StartedRun> Lane::FindFormer(const StartOrder& order) {
+  if (order.former_id.value().empty()) return std::nullopt;
+  const auto stored = world_.store.Read()->FindRun(order.former_id);
+  if (!stored || !*stored || !((*stored)->state.scope == order.origin.scope)) return std::nullopt;
+  StartedRun started;
+  started.run_id = order.former_id.value();
+  started.status = Name((*stored)->state.status);
+  started.existing = true;
+  return started;
+}
+
 void Lane::Start(LaneOrder& order) {
   auto& what = std::get<StartOrder>(order.what);
   auto existing = Find(order.run_id);
+  if (existing && *existing == nullptr) return own_.push_back(std::move(order));
   if (existing && !((*existing)->run->scope() == what.origin.scope)) {
     // The same words whoever has it: of other tenants nothing is told.
     Refuse(order,
@@ -124,6 +156,10 @@ void Lane::Start(LaneOrder& order) {
     return Retire(**existing);
   }
   if (existing.error().code != ErrorCode::kRunNotFound) return Refuse(order, existing.error());
+  if (auto former = FindFormer(what)) {
+    if (what.answer) what.answer(*std::move(former));
+    return;
+  }
   const bool approval = what.plan->requires_approval;
   const bool child = !what.origin.parent.value().empty();
   LaneHost::Admitted admitted;

@@ -23,7 +23,7 @@ void Lane::Post(LaneOrder order) {
 
 std::size_t Lane::Backlog() {
   const std::lock_guard lock(mutex_);
-  return posted_.size();
+  return posted_.size() + waiting_count_.load();
 }
 
 void Lane::Finished(const TaskId& task, TaskOutcome outcome) {
@@ -56,6 +56,8 @@ void Lane::Stop() {
 void Lane::Close() {
   std::vector<LaneOrder> left = std::move(own_);
   own_.clear();
+  std::ranges::move(waiting_.TakeAll(), std::back_inserter(left));
+  waiting_count_ = 0;
   for (auto& [at, order] : again_) left.push_back(std::move(order));
   again_.clear();
   {
@@ -95,7 +97,7 @@ bool Lane::Wait(Timestamp deadline) {
 
 Timestamp Lane::NextDeadline() const {
   Timestamp next{};
-  if (!own_.empty() || !done_.empty()) return world_.clock.Now();
+  if (!own_.empty() || !done_.empty() || !waiting_.empty()) return world_.clock.Now();
   if (!deadlines_.empty()) next = deadlines_.begin()->first;
   if (!again_.empty() && (next == Timestamp{} || again_.begin()->first < next)) {
     next = again_.begin()->first;

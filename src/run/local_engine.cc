@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/clock.h"
 
 namespace everstep {
 namespace {
@@ -12,6 +13,7 @@ constexpr std::size_t kBacklogMax = 4096;  // orders a lane has waiting before t
 constexpr std::size_t kTimersPerPoll = 1024;
 constexpr std::chrono::milliseconds kHoldBack{5};
 constexpr std::chrono::seconds kLeaseTtl{60};
+constexpr std::chrono::minutes kBehindStoreMax{1};
 
 std::size_t LaneCount(const EngineOptions& options) {
   if (options.lanes > 0) return options.lanes;
@@ -40,12 +42,13 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
       clock_(parts.clock),
       random_(parts.random),
       threads_(parts.threads),
+      watch_(parts.watch),
       log_(std::move(parts.log)),
       library_(log_->store(), log_->committer(),
                {parts.tools->Kinds(), {}, parts.tools->HasOthers()}),
       foreign_(log_->store(), log_->authority(), clock_, random_),
       timers_(log_->store()),
-      slots_(options_.admission.ageing,
+      slots_(options_.admission.ageing, parts.tenant_share,
              [this](const RunId& run_id, const UnitKey& key) {
                Post(run_id, {run_id, SlotOrder{key}});
              }),
@@ -118,7 +121,7 @@ void LocalEngine::RunLane(Lane& lane) {
 
 void LocalEngine::WatchClock() {
   const Status recovered = Recover();
-  if (!recovered) Raise({"RECOVERY_FAILED", "P1", {}, ToString(recovered.error())});
+  if (!recovered) Raise({"RECOVERY_FAILED", "P1", {}, ToString(recovered.error()), {}, true});
   {
     const std::lock_guard lock(mutex_);
     recovered_ = true;
@@ -129,12 +132,10 @@ void LocalEngine::WatchClock() {
     std::unique_lock lock(mutex_);
     if (stop_) return;
     const auto woken = [this] { return stop_ || look_again_; };
-    const auto left = next == Timestamp{} ? std::chrono::microseconds(std::chrono::hours(1))
-                                          : next - clock_.Now();
-    if (left > std::chrono::microseconds::zero()) {
-      clock_wake_.wait_for(lock, std::min(left, std::chrono::microseconds(std::chrono::hours(1))),
-                           woken);
-    }
+    // A clock that is looked at seldom would be followed too late.
+    std::chrono::microseconds left = WatchedClock::kLookEvery;
+    if (next != Timestamp{}) left = std::min(left, next - clock_.Now());
+    if (left > std::chrono::microseconds::zero()) clock_wake_.wait_for(lock, left, woken);
     look_again_ = false;
     if (stop_) return;
   }
@@ -151,6 +152,7 @@ void LocalEngine::WakeClock() {
 // Tells what is due; answers when to look again, unset for never.
 Timestamp LocalEngine::PollClock() {
   const Timestamp now = clock_.Now();
+  TellLeaps(now);
   for (const auto& lane : lanes_) {
     if (lane->Backlog() > kBacklogMax) return now + kHoldBack;
   }
@@ -171,6 +173,23 @@ Timestamp LocalEngine::PollClock() {
   const auto wake = admission_.NextWake(now);
   if (wake && (again == Timestamp{} || *wake < again)) again = *wake;
   return again;
+}
+
+void LocalEngine::TellLeaps(Timestamp now) {
+  for (const ClockLeap& leap : watch_ ? watch_->TakeLeaps() : std::vector<ClockLeap>()) {
+    const bool harmless = leap.kind == ClockLeap::Kind::kReturned;
+    Raise({"CLOCK_JUMPED", harmless ? "P3" : "P2", {}, ToString(leap)});
+  }
+  const Timestamp newest = log_->store().LastPersistedAt();
+  const bool behind = newest - now > kBehindStoreMax;
+  if (behind && !behind_store_) {
+    Raise({"CLOCK_BEHIND_STORE",
+           "P2",
+           {},
+           "the clock says " + FormatTimestamp(now) + ", but events were written at " +
+               FormatTimestamp(newest) + ": it was ahead then, or it is behind now"});
+  }
+  behind_store_ = behind;
 }
 
 Timestamp LocalEngine::Step() {
@@ -400,9 +419,10 @@ bool LocalEngine::Drain(std::chrono::milliseconds wait) {
   const auto busy = [this] {
     return counters_.tasks_under_way.load() > static_cast<std::int64_t>(tools_->waiting());
   };
+  const auto end = SteadyNow() + wait;
   // A report wakes nobody here; it is looked for at short intervals.
-  for (auto left = wait; busy(); left -= kHoldBack) {
-    if (left <= std::chrono::milliseconds::zero()) return false;
+  while (busy()) {
+    if (SteadyNow() >= end) return false;
     ended_.wait_for(lock, kHoldBack);
   }
   return true;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/watched_clock.h"
 #include "engine/embedded_log.h"
 #include "everstep/engine.h"
 #include "run/admission.h"
@@ -38,6 +39,8 @@ class LocalEngine final : public Engine, private LaneHost {
     Clock& clock;
     Random& random;
     bool threads = true;
+    std::uint32_t tenant_share = 100;  // percent of a tool's slots that one tenant may hold
+    WatchedClock* watch = nullptr;     // `clock` itself, to report its leaps
   };
 
   LocalEngine(Parts parts, EngineOptions options);
@@ -77,7 +80,8 @@ class LocalEngine final : public Engine, private LaneHost {
   PlanLibrary& library() { return library_; }
   // What was running before this process goes on.
   bool recovered() const { return recovered_.load(); }
-  // Prepare neither reads the disk nor fetches anything: the plan is compiled, and is the only one.
+  // Prepare neither reads the disk, fetches anything nor evaluates an expression: the plan is
+  // compiled, is the only one, and its key is not computed.
   bool IsReadyFor(const StartRequest& request);
   // Like EngineOptions::on_end, with all that is known of the run, while it is still at hand. Lives
   // until another is set and the lanes have left it; null: nobody is told.
@@ -120,6 +124,7 @@ class LocalEngine final : public Engine, private LaneHost {
   void RunLane(Lane& lane);
   void WatchClock();
   Timestamp PollClock();
+  void TellLeaps(Timestamp now);
   void WakeClock();
   Status Recover();
 
@@ -127,6 +132,7 @@ class LocalEngine final : public Engine, private LaneHost {
   Clock& clock_;
   Random& random_;
   const bool threads_;
+  WatchedClock* const watch_;
   std::unique_ptr<EmbeddedLog> log_;
   PlanLibrary library_;
   ForeignRuns foreign_;
@@ -151,6 +157,7 @@ class LocalEngine final : public Engine, private LaneHost {
   std::atomic<bool> recovered_{false};
   std::atomic<const EndListener*> end_listener_{nullptr};
   bool look_again_ = false;
+  bool behind_store_ = false;  // reported; used by the clock thread only
   std::atomic<std::uint64_t> timers_fired_{0};
   std::atomic<std::uint64_t> lateness_us_sum_{0};
   std::atomic<std::uint64_t> lateness_us_max_{0};

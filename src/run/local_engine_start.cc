@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "event/identifier.h"
 #include "flow/plan_ref.h"
+#include "run/derived_run_id.h"
 #include "run/local_engine.h"
 #include "run/run_names.h"
 
@@ -16,18 +17,12 @@ namespace {
 
 constexpr int kChildDepthMax = 8;
 
-// A version 4 UUID that is a function of the text.
-std::string UuidOf(const std::string& text) {
-  const std::string hex = ToHex(Sha256(text));
-  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(13, 3) + "-a" +
-         hex.substr(17, 3) + "-" + hex.substr(20, 12);
-}
-
 Status CheckNames(const StartRequest& request) {
-  Error error{ErrorCode::kInvalidArgument, "the request names things badly", {}};
+  Error error{ErrorCode::kInvalidArgument, "the request contains invalid identifiers", {}};
   const auto check = [&error](const char* pointer, const std::string& value) {
     if (IsIdentifier(value)) return;
-    error.faults.push_back({pointer, "must be letters, digits and . _ : - (1 to 128)"});
+    error.faults.push_back(
+        {pointer, "must begin with a letter or digit and have 1 to 128 of A-Z a-z 0-9 . _ : -"});
   };
   if (!request.run_id.empty()) check("/runId", request.run_id);
   if (!request.request_id.empty()) check("/requestId", request.request_id);
@@ -65,7 +60,8 @@ Result<std::shared_ptr<const Plan>> LocalEngine::PlanOf(const StartRequest& requ
   if (!document) return document.error();
   const Status whole = CheckPlanDigest(ref, *document);
   if (!whole) {
-    Raise({"PLAN_INTEGRITY_VALIDATION_FAILED", "P1", request.run_id, whole.error().message});
+    Raise({"PLAN_INTEGRITY_VALIDATION_FAILED", "P1", request.run_id, whole.error().message,
+           request.tenant_id});
     return whole.error();
   }
   auto plan = library_.Add(*document);
@@ -114,9 +110,9 @@ Status LocalEngine::AddChildren(const Plan& plan, const std::string& base, int d
 bool LocalEngine::IsReadyFor(const StartRequest& request) {
   if (request.plan_ref || !recovered()) return false;
   const auto plan = library_.Known(Sha256(request.plan));
-  return plan != nullptr && std::ranges::none_of(plan->steps, [](const PlanStep& step) {
-           return step.child.has_value();
-         });
+  return plan != nullptr && plan->concurrency_key.constant() &&
+         std::ranges::none_of(plan->steps,
+                              [](const PlanStep& step) { return step.child.has_value(); });
 }
 
 Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {
@@ -152,9 +148,11 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
     prepared.run_id = RunId(request.run_id);
   } else if (!request.request_id.empty()) {
     const RunScope& scope = origin.scope;
-    prepared.run_id =
-        RunId(UuidOf(scope.tenant_id + "|" + scope.project_id + "|" + scope.environment_id + "|" +
-                     scope.plan_id + "|" + scope.plan_version + "|" + request.request_id));
+    const std::string text = scope.tenant_id + "|" + scope.project_id + "|" + scope.environment_id +
+                             "|" + scope.plan_id + "|" + scope.plan_version + "|" +
+                             request.request_id;
+    prepared.run_id = DerivedRunId(text);
+    prepared.order.former_id = FormerDerivedRunId(text);
   } else {
     prepared.run_id = RunId(NewUuid(random_));
   }
@@ -293,7 +291,9 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
   order.origin.request_id.clear();
   order.origin.start_at = {};
   if (ended) order.signal = verdict;
-  const RunId run_id(UuidOf("retry|" + request.run_id + "|" + signal.signal_id));
+  const std::string text = "retry|" + request.run_id + "|" + signal.signal_id;
+  const RunId run_id = DerivedRunId(text);
+  order.former_id = FormerDerivedRunId(text);
   const auto started = Ask<StartedRun>(run_id, [&](std::function<void(Result<StartedRun>)> answer) {
     order.answer = std::move(answer);
     return LaneOrder{run_id, std::move(order)};

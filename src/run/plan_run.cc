@@ -6,10 +6,17 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "event/catalogue.h"
+#include "flow/operations_done.h"
 #include "run/run_names.h"
 
 namespace everstep {
 namespace {
+
+// Of expressions, before other runs have their turn: a few milliseconds.
+constexpr std::uint64_t kOperationsPerTurn = 100'000;
+// Of making an event, folding it and writing it to the disk.
+constexpr std::uint64_t kOperationsPerEvent = 10;
+constexpr std::uint64_t kBytesPerOperation = 8;
 
 void WritePlanRef(JsonWriter& json, const Plan& plan, const std::string& uri) {
   const std::string sha256 = ToHex(plan.sha256);
@@ -96,6 +103,7 @@ Event PlanRun::NewEvent(const Turn& turn, EventType type, std::string entity_id)
 }
 
 void PlanRun::Emit(Turn& turn, Event event) {
+  AddOperations(kOperationsPerEvent + event.payload.size() / kBytesPerOperation);
   event.seq = Next(progress_.last_seq);
   progress_.Apply(event);
   EventWrite write;
@@ -213,9 +221,11 @@ bool PlanRun::IsEnding() const {
 void PlanRun::Advance(Turn& turn) {
   // Whether a token that the plan chose was free is known when it is written: nothing may rest on
   // it before that.
-  const auto is_full = [this, &turn] {
+  const std::uint64_t done_before = OperationsDone();
+  const auto is_full = [this, &turn, done_before] {
     return !IsTerminal(status()) &&
-           (turn.writes.size() >= kEventsPerTurn || !turn.effects.reserved.empty());
+           (turn.writes.size() >= kEventsPerTurn || !turn.effects.reserved.empty() ||
+            OperationsDone() - done_before >= kOperationsPerTurn);
   };
   more_ = !IsTerminal(status()) && !turn.effects.reserved.empty();
   while (!more_ && AdvanceOne(turn)) more_ = is_full();

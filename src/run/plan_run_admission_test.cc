@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "run/derived_run_id.h"
 #include "testing/plan_workbench.h"
 
 // How runs come to their start: approval, limits, requests that are repeated, later starts.
@@ -185,6 +186,32 @@ TEST_F(PlanRunAdmissionTest, TheSameRequestIsTheSameRun) {
   EXPECT_EQ(tools_->open.size(), 1U);
   request.project_id = "another";
   EXPECT_NE(TryStart(request)->run_id, first->run_id);
+}
+
+TEST_F(PlanRunAdmissionTest, ARequestThatAnEarlierVersionStartedIsTheSameRun) {
+  StartRequest request = RequestOf(One());
+  request.run_id = FormerDerivedRunId(request.tenant_id + "|" + request.project_id + "|" +
+                                      request.environment_id + "|p|1|req-7")
+                       .value();
+  ASSERT_TRUE(TryStart(request));
+  const std::string former = std::exchange(request.run_id, "");
+  request.request_id = "req-7";
+  const auto again = TryStart(request);
+  ASSERT_TRUE(again) << ToString(again.error());
+  EXPECT_TRUE(again->existing);
+  EXPECT_EQ(again->run_id, former);
+  // Of a run of another tenant with that id nothing is told, and it stops nobody.
+  request.tenant_id = "others";
+  EXPECT_FALSE(TryStart(request)->existing);
+}
+
+TEST_F(PlanRunAdmissionTest, SaysHowAnIdMustBegin) {
+  StartRequest request = RequestOf(One());
+  request.run_id = "-x";
+  const auto refused = TryStart(request);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().faults.at(0).message.find("must begin with a letter or digit"),
+            std::string::npos);
 }
 
 TEST_F(PlanRunAdmissionTest, ARunIdOfAnotherPlanOrOwnerIsRefused) {

@@ -4,7 +4,9 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "event/identifier.h"
 #include "flow/duration.h"
+#include "run/derived_run_id.h"
 #include "run/plan_run.h"
 #include "run/run_names.h"
 
@@ -33,10 +35,10 @@ Error TooLarge(std::string_view what, std::size_t bytes) {
 
 // The same for every process that recovers the run, different for every attempt.
 RunId ChildRunId(const RunId& parent, std::string_view unit_id, std::uint32_t attempt) {
-  const std::string hex =
-      ToHex(Sha256(parent.value() + "|" + std::string(unit_id) + "|" + std::to_string(attempt)));
-  return RunId(hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(13, 3) + "-a" +
-               hex.substr(17, 3) + "-" + hex.substr(20, 12));
+  const std::string text =
+      parent.value() + "|" + std::string(unit_id) + "|" + std::to_string(attempt);
+  // Who can guess the parent's id must not be able to take the child's.
+  return IsDerivedRunId(parent.value()) ? DerivedRunId(text) : FormerDerivedRunId(text);
 }
 
 std::optional<Milliseconds> DurationOf(const Value& value) {

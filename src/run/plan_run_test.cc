@@ -53,6 +53,17 @@ TEST_F(PlanRunTest, ManyStepsThatAreReadyAtOnceStartInBoundedCommits) {
   EXPECT_GT(power_->commits, 3U);
 }
 
+TEST_F(PlanRunTest, StepsWithExpensiveInputsStartInSeveralTurns) {
+  std::string steps = "  - {stepId: first, dependsOn: []}\n";
+  for (int i = 0; i < 20; ++i) {
+    steps += "  - {stepId: s" + std::to_string(i) +
+             ", kind: http, dependsOn: [first], inputs: {n: '{{ range(30000) | sum }}'}}\n";
+  }
+  StartSteps(steps);
+  EXPECT_EQ(tools_->open.size(), 20U);
+  EXPECT_GT(power_->commits, 8U) << "other runs of the lane have their turns in between";
+}
+
 TEST_F(PlanRunTest, DesignRule05WhatComesAfterTheEndChangesNothing) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, heartbeatTimeout: 1h, dependsOn: []}

@@ -1,17 +1,21 @@
 #include "run/run_names.h"
 
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "base/timestamp.h"
+#include "flow/operations_done.h"
 
 namespace everstep {
 namespace {
 
 constexpr std::uint32_t kNoItem = UINT32_MAX;
+constexpr std::size_t kResultsKept = 8;  // each may have megabytes
 
 Value FromJson(const std::string& json) {
   if (json.empty()) return Value::Null();
+  AddOperations(OperationsOfJson(json.size()));
   auto value = ValueFromJson(json);
   return value ? std::move(*value) : Value::Null();
 }
@@ -28,12 +32,34 @@ Value ItemResult(const Unit& unit) {
   return Value::Map(ValueMap{{"error", ErrorOf(unit)}});
 }
 
+}  // namespace
+
+// A result is JSON that has to be parsed: once, however often a template names it.
+class ReadResults {
+ public:
+  // `item`: of a loop, or kNoItem.
+  Value Get(const PlanProgress& progress, StepIndex step, std::uint32_t item) {
+    const auto known = values_.find({step, item});
+    if (known != values_.end()) return known->second;
+    Value value = item == kNoItem ? ResultOf(progress, step)
+                                  : ItemResult(progress.loops.at(step).units[item]);
+    if (values_.size() < kResultsKept) values_.emplace(std::pair(step, item), value);
+    return value;
+  }
+
+ private:
+  std::map<std::pair<StepIndex, std::uint32_t>, Value> values_;
+};
+
+namespace {
+
 // One step: result (also as outputs), status, attempt, error.
 class StepNames final : public Lookup {
  public:
   // `item`: the one that is being undone, or kNoItem.
-  StepNames(const PlanProgress& progress, StepIndex step, std::uint32_t item)
-      : progress_(progress), step_(step), item_(item) {}
+  StepNames(const PlanProgress& progress, std::shared_ptr<ReadResults> results, StepIndex step,
+            std::uint32_t item)
+      : progress_(progress), results_(std::move(results)), step_(step), item_(item) {}
 
   Value Get(std::string_view key) const override {
     const Unit& unit = progress_.steps[step_];
@@ -52,27 +78,27 @@ class StepNames final : public Lookup {
   }
 
  private:
-  Value Result() const {
-    if (item_ == kNoItem) return ResultOf(progress_, step_);
-    return ItemResult(progress_.loops.at(step_).units[item_]);
-  }
+  Value Result() const { return results_->Get(progress_, step_, item_); }
 
   const PlanProgress& progress_;
+  const std::shared_ptr<ReadResults> results_;
   const StepIndex step_;
   const std::uint32_t item_;
 };
 
 class AllStepNames final : public Lookup {
  public:
-  AllStepNames(const PlanProgress& progress, const UnitKey& undone)
-      : progress_(progress), undone_(undone) {}
+  AllStepNames(const PlanProgress& progress, std::shared_ptr<ReadResults> results,
+               const UnitKey& undone)
+      : progress_(progress), results_(std::move(results)), undone_(undone) {}
 
   Value Get(std::string_view key) const override {
     const StepIndex step = progress_.plan->Find(key);
     if (step == kNoStep) return {};
     const bool own = undone_.role == UnitKey::Role::kUndo && undone_.step == step &&
                      progress_.plan->steps[step].foreach.has_value();
-    return Value::Map(std::make_shared<StepNames>(progress_, step, own ? undone_.item : kNoItem));
+    return Value::Map(
+        std::make_shared<StepNames>(progress_, results_, step, own ? undone_.item : kNoItem));
   }
   ValueMap Members() const override {
     ValueMap members;
@@ -84,6 +110,7 @@ class AllStepNames final : public Lookup {
 
  private:
   const PlanProgress& progress_;
+  const std::shared_ptr<ReadResults> results_;
   const UnitKey undone_;
 };
 
@@ -114,6 +141,9 @@ Value ResultOf(const PlanProgress& progress, StepIndex step) {
   return Value::List(std::move(results));
 }
 
+RunNames::RunNames(const PlanProgress& progress, const RunId& run_id, const RunScope& scope)
+    : progress_(progress), run_id_(run_id), scope_(scope) {}
+
 RunNames& RunNames::ForUnit(const UnitKey& key) {
   unit_ = key;
   const auto& foreach = progress_.plan->steps[key.step].foreach;
@@ -139,7 +169,10 @@ Value RunNames::Find(std::string_view name) const {
   if (!item_name_.empty() && name == item_name_) return item_;
   if (!index_name_.empty() && name == index_name_) return index_;
   if (name == "inputs" || name == "params") return progress_.inputs;
-  if (name == "steps") return Value::Map(std::make_shared<AllStepNames>(progress_, unit_));
+  if (name == "steps") {
+    if (!results_) results_ = std::make_shared<ReadResults>();
+    return Value::Map(std::make_shared<AllStepNames>(progress_, results_, unit_));
+  }
   if (name == "run") return Run();
   if (name == "result") return result_;
   if (name == "secrets") return Value::Map(std::make_shared<SecretNames>(secret_prefix_));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -8,12 +9,14 @@
 
 namespace everstep {
 
+// Results of steps that a RunNames has read. Others that name them again share the values.
+class ReadResults;
+
 // What expressions of a plan can name: inputs (params), steps, run, secrets, the item and index of
 // a loop, and where it is given the unit's own result. A view: it must not outlive its arguments.
 class RunNames final : public Names {
  public:
-  RunNames(const PlanProgress& progress, const RunId& run_id, const RunScope& scope)
-      : progress_(progress), run_id_(run_id), scope_(scope) {}
+  RunNames(const PlanProgress& progress, const RunId& run_id, const RunScope& scope);
 
   // For a unit: an item of a loop has a name. To what undoes an item, the result of its step is
   // that of the item.
@@ -36,6 +39,7 @@ class RunNames final : public Names {
   Value index_;
   Value result_;
   std::string secret_prefix_;
+  mutable std::shared_ptr<ReadResults> results_;  // null: none yet
 };
 
 // The result of a step: of a loop the list of its items' results, in their order; of a step that

@@ -5,8 +5,9 @@
 
 namespace everstep {
 
-SlotBoard::SlotBoard(std::chrono::microseconds ageing, GrantFn on_grant)
-    : on_grant_(std::move(on_grant)), slots_(ageing) {}
+SlotBoard::SlotBoard(std::chrono::microseconds ageing, std::uint32_t tenant_percent,
+                     GrantFn on_grant)
+    : on_grant_(std::move(on_grant)), slots_(ageing, tenant_percent) {}
 
 void SlotBoard::SetCapacity(const std::string& queue, std::uint32_t capacity) {
   const std::lock_guard lock(mutex_);

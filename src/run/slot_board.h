@@ -26,7 +26,7 @@ class SlotBoard {
   };
 
   // `on_grant` is called without the board's lock, on the thread that freed the slot.
-  SlotBoard(std::chrono::microseconds ageing, GrantFn on_grant);
+  SlotBoard(std::chrono::microseconds ageing, std::uint32_t tenant_percent, GrantFn on_grant);
 
   void SetCapacity(const std::string& queue, std::uint32_t capacity);
   // True: the unit has its slot. False: it is granted later.

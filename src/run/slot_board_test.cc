@@ -24,7 +24,7 @@ class SlotBoardTest : public testing::Test {
   }
 
   std::vector<std::pair<RunId, UnitKey>> granted_;
-  SlotBoard board_{std::chrono::seconds(10), [this](const RunId& run_id, const UnitKey& key) {
+  SlotBoard board_{std::chrono::seconds(10), 100, [this](const RunId& run_id, const UnitKey& key) {
                      granted_.emplace_back(run_id, key);
                    }};
 };

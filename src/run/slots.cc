@@ -1,6 +1,7 @@
 #include "run/slots.h"
 
 #include "base/assert.h"
+#include "base/shared_limit.h"
 
 namespace everstep {
 
@@ -11,8 +12,14 @@ struct Slots::Queue {
   std::uint32_t capacity = 0;
   std::uint64_t in_use = 0;
   FairQueue waiting;
+  std::map<std::string, std::uint64_t, std::less<>> held;  // by tenant
 
   bool has_room() const { return capacity == 0 || in_use < capacity; }
+  bool IsOpen(const std::string& tenant, std::uint32_t percent) const {
+    const auto theirs = held.find(tenant);
+    return capacity == 0 || percent >= 100 || theirs == held.end() ||
+           theirs->second < SharedLimit{capacity, percent}.tenant_max();
+  }
 };
 
 struct Slots::Key {
@@ -30,13 +37,17 @@ struct Slots::Entry {
   bool holds = false;
 };
 
-Slots::Slots(std::chrono::microseconds ageing) : ageing_(ageing) {}
+Slots::Slots(std::chrono::microseconds ageing, std::uint32_t tenant_percent)
+    : ageing_(ageing), tenant_percent_(tenant_percent) {}
 
 Slots::~Slots() = default;
 
 std::vector<std::uint64_t> Slots::SetCapacity(std::string_view queue, std::uint32_t capacity) {
   Queue& found = QueueOf(queue);
   found.capacity = capacity;
+  for (const auto& [tenant, count] : found.held) {
+    found.waiting.SetTenantOpen(tenant, found.IsOpen(tenant, tenant_percent_));
+  }
   std::vector<std::uint64_t> granted;
   Fill(found, granted);
   ForgetUnused(found);
@@ -59,7 +70,8 @@ bool Slots::Request(const SlotAsk& ask, Timestamp now) {
                               .priority = ask.priority,
                               .arrived = now,
                               .weight = ask.weight},
-                             {.key_open = key == nullptr || !key->holder});
+                             {.tenant_open = entry->queue->IsOpen(ask.tenant, tenant_percent_),
+                              .key_open = key == nullptr || !key->holder});
   if (key != nullptr) ++key->waiting[ask.queue];
   std::vector<std::uint64_t> granted;
   Fill(*entry->queue, granted);
@@ -77,6 +89,7 @@ std::vector<std::uint64_t> Slots::Release(std::uint64_t handle) {
   by_number_.erase(entry->number);
   if (entry->holds) {
     --entry->queue->in_use;
+    GiveBack(*entry->queue, entry->ask.tenant);
     if (entry->key != nullptr) FreeKey(*entry->key, *entry->queue, granted);
     Fill(*entry->queue, granted);
   } else {
@@ -86,6 +99,12 @@ std::vector<std::uint64_t> Slots::Release(std::uint64_t handle) {
   if (entry->key != nullptr) ForgetUnused(*entry->key);
   ForgetUnused(*entry->queue);
   return granted;
+}
+
+void Slots::GiveBack(Queue& queue, const std::string& tenant) const {
+  const auto theirs = queue.held.find(tenant);
+  if (--theirs->second == 0) queue.held.erase(theirs);
+  queue.waiting.SetTenantOpen(tenant, queue.IsOpen(tenant, tenant_percent_));
 }
 
 bool Slots::Cancel(std::uint64_t handle) {
@@ -122,6 +141,10 @@ void Slots::Fill(Queue& queue, std::vector<std::uint64_t>& granted) {
     Entry& entry = *by_number_.at(*number);
     entry.holds = true;
     ++queue.in_use;
+    ++queue.held[entry.ask.tenant];
+    if (!queue.IsOpen(entry.ask.tenant, tenant_percent_)) {
+      queue.waiting.SetTenantOpen(entry.ask.tenant, false);
+    }
     LeaveKeyLine(entry);
     if (entry.key != nullptr) TakeKey(*entry.key, entry.ask.handle);
     granted.push_back(entry.ask.handle);
@@ -151,6 +174,11 @@ std::string Slots::Why(std::uint64_t handle) const {
       ", " + std::to_string(queue.waiting.Position(entry.number) - 1) + " ahead";
   if (entry.key != nullptr && entry.key->holder) {
     return "waits for concurrency key " + entry.ask.key + ", which is in use" + ahead;
+  }
+  if (!queue.IsOpen(entry.ask.tenant, tenant_percent_)) {
+    return "waits for a slot of queue " + queue.name + ", of which its tenant holds its share, " +
+           std::to_string(queue.held.at(entry.ask.tenant)) + " of " +
+           std::to_string(queue.capacity) + ahead;
   }
   const std::string slots =
       queue.capacity == 1 ? "the slot" : "one of " + std::to_string(queue.capacity) + " slots";

@@ -32,10 +32,12 @@ struct SlotAsk {
 //
 // In a queue the order is that of FairQueue: fair between tenants, priority with ageing inside. A
 // task that waits for its key does not hold up others. After every call nothing waits that could
-// run. O(log n), times the queues in which tasks wait for the same key. Not thread-safe.
+// run, but for tasks of a tenant that holds its share of the queue. O(log n), times the queues in
+// which tasks wait for the same key. Not thread-safe.
 class Slots {
  public:
-  explicit Slots(std::chrono::microseconds ageing);
+  // `tenant_percent`: of the capacity of a queue, that one tenant may hold at once.
+  explicit Slots(std::chrono::microseconds ageing, std::uint32_t tenant_percent = 100);
   ~Slots();
 
   // Zero: no limit, as for a queue that was never named. A smaller capacity takes nothing away from
@@ -78,10 +80,12 @@ class Slots {
   void TakeKey(Key& key, std::uint64_t handle);
   void FreeKey(Key& key, const Queue& last, std::vector<std::uint64_t>& granted);
   static void LeaveKeyLine(const Entry& entry);
+  void GiveBack(Queue& queue, const std::string& tenant) const;
   void ForgetUnused(Queue& queue);
   void ForgetUnused(Key& key);
 
   const std::chrono::microseconds ageing_;
+  const std::uint32_t tenant_percent_;
   std::map<std::string, std::unique_ptr<Queue>, std::less<>> queues_;
   std::map<KeyName, std::unique_ptr<Key>> keys_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;  // by handle

@@ -43,6 +43,29 @@ TEST_F(SlotsTest, AQueueWithoutCapacityHasNoLimit) {
   EXPECT_EQ(slots_.in_use("shell"), 100u);
 }
 
+TEST_F(SlotsTest, ATenantHoldsItsShareOfAQueueAtMost) {
+  Slots slots(kAgeing, 50);
+  EXPECT_EQ(slots.SetCapacity("shell", 4), Handles{});
+  EXPECT_TRUE(slots.Request(Ask(1), kStart));
+  EXPECT_TRUE(slots.Request(Ask(2), kStart));
+  EXPECT_FALSE(slots.Request(Ask(3), kStart));
+  EXPECT_EQ(
+      slots.Why(3),
+      "waits for a slot of queue shell, of which its tenant holds its share, 2 of 4, 0 ahead");
+  // There is room for others, while what waits for the share is passed over.
+  EXPECT_TRUE(slots.Request(Ask(4, "shell", "", "rival"), kStart));
+  EXPECT_TRUE(slots.Request(Ask(5, "shell", "", "rival"), kStart));
+  EXPECT_FALSE(slots.Request(Ask(6, "shell", "", "rival"), kStart));
+  EXPECT_EQ(slots.Release(4), Handles{6});
+  EXPECT_EQ(slots.Release(1), Handles{3});
+  EXPECT_FALSE(slots.Request(Ask(7), kStart));
+  EXPECT_EQ(slots.SetCapacity("shell", 8), Handles{7});
+  EXPECT_EQ(slots.SetCapacity("shell", 1), Handles{});
+  for (const std::uint64_t handle : {2U, 3U, 5U, 6U, 7U}) (void)slots.Release(handle);
+  EXPECT_EQ(slots.in_use("shell"), 0u);
+  EXPECT_TRUE(slots.Request(Ask(8), kStart)) << "a share is one at least";
+}
+
 TEST_F(SlotsTest, AFreedSlotGoesToTheFirstThatWaits) {
   SetCapacity("shell", 2);
   EXPECT_TRUE(Request(Ask(1)));

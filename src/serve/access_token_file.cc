@@ -11,7 +11,6 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 16 << 20;
 constexpr std::int64_t kFormat = 1;
 
 void WriteTime(std::string_view key, const std::optional<Timestamp>& time, JsonWriter& writer) {

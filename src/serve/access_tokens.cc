@@ -16,7 +16,6 @@ constexpr std::size_t kIdCharacters = 12;
 constexpr std::size_t kSecretCharacters = 43;  // of 62: 256 bits
 constexpr std::string_view kAlphabet =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-constexpr std::size_t kTokensMax = 10'000;
 constexpr std::chrono::hours kKeptAfterEnd{24 * 90};
 constexpr std::chrono::minutes kUseGrain{1};
 
@@ -41,9 +40,9 @@ bool IsLive(const TokenView& view, Timestamp now) {
   return !view.revoked_at && (!view.expires_at || *view.expires_at > now);
 }
 
-bool IsForgotten(const TokenView& view, Timestamp now) {
-  const auto end = view.revoked_at ? view.revoked_at : view.expires_at;
-  return end && *end + kKeptAfterEnd < now;
+// Of a token that is not live.
+Timestamp EndOf(const TokenView& view) {
+  return view.revoked_at ? *view.revoked_at : view.expires_at.value_or(Timestamp());
 }
 
 // `pointer`: the part of the request that is wrong.
@@ -53,15 +52,16 @@ Error Invalid(const char* pointer, const char* message) {
 
 }  // namespace
 
-AccessTokens::AccessTokens(std::string directory, Clock& clock, Random& random)
+AccessTokens::AccessTokens(std::string directory, Clock& clock, Random& random, TokenLimits limits)
     : path_(directory + "/tokens.json"),
       admin_token_path_(directory + "/admin-token"),
       clock_(clock),
-      random_(random) {}
+      random_(random),
+      limits_(limits) {}
 
 Result<std::unique_ptr<AccessTokens>> AccessTokens::Open(const std::string& directory, Clock& clock,
-                                                         Random& random) {
-  std::unique_ptr<AccessTokens> tokens(new AccessTokens(directory, clock, random));
+                                                         Random& random, TokenLimits limits) {
+  std::unique_ptr<AccessTokens> tokens(new AccessTokens(directory, clock, random, limits));
   if (Status loaded = tokens->Load(); !loaded) return loaded.error();
   const auto views = tokens->List("");
   const Timestamp now = clock.Now();
@@ -141,6 +141,28 @@ AccessTokens::Answer AccessTokens::Authenticate(std::string_view token) {
   return answer;
 }
 
+// Those that ended long ago, and of a tenant with many of them those that ended first.
+void AccessTokens::ForgetEnded(Tokens& tokens, Timestamp now) const {
+  std::map<std::string_view, std::vector<Tokens::iterator>> ended;
+  for (auto token = tokens.begin(); token != tokens.end();) {
+    const TokenView& view = token->second.view;
+    if (!IsLive(view, now) && EndOf(view) + kKeptAfterEnd < now) {
+      token = tokens.erase(token);
+      continue;
+    }
+    if (!IsLive(view, now)) ended[view.tenant_id].push_back(token);
+    ++token;
+  }
+  std::vector<Tokens::iterator> forgotten;
+  for (auto& [tenant_id, theirs] : ended) {
+    if (theirs.size() <= limits_.ended) continue;
+    std::ranges::stable_sort(theirs, {}, [](auto token) { return EndOf(token->second.view); });
+    forgotten.insert(forgotten.end(), theirs.begin(),
+                     theirs.end() - static_cast<std::ptrdiff_t>(limits_.ended));
+  }
+  for (const auto token : forgotten) tokens.erase(token);
+}
+
 Result<NewToken> AccessTokens::Create(const TokenRequest& request) {
   const Timestamp now = clock_.Now();
   if (!IsName(request.name)) return Invalid("/name", "must have 1 to 256 characters");
@@ -151,10 +173,15 @@ Result<NewToken> AccessTokens::Create(const TokenRequest& request) {
     return Invalid("/expiresAt", "must be in the future");
   const std::lock_guard change(change_);
   Tokens tokens = Copy();
-  std::erase_if(tokens, [&](const auto& token) { return IsForgotten(token.second.view, now); });
-  if (tokens.size() >= kTokensMax) {
+  ForgetEnded(tokens, now);
+  const auto live = static_cast<std::size_t>(std::ranges::count_if(tokens, [&](const auto& token) {
+    return token.second.view.tenant_id == request.tenant_id && IsLive(token.second.view, now);
+  }));
+  if (live >= limits_.live && !request.by_operator) {
     return Error{ErrorCode::kInvalidArgument,
-                 "there are " + std::to_string(tokens.size()) + " tokens; revoke some",
+                 "the tenant has " + std::to_string(live) +
+                     " valid tokens, which is the most; "
+                     "revoke some",
                  {}};
   }
   Token token;
@@ -199,6 +226,7 @@ Result<bool> AccessTokens::Revoke(std::string_view token_id, std::string_view te
   if (found == tokens.end() || found->second.view.tenant_id != tenant_id) return false;
   if (found->second.view.revoked_at) return true;
   found->second.view.revoked_at = clock_.Now();
+  ForgetEnded(tokens, clock_.Now());
   if (Status replaced = Replace(std::move(tokens)); !replaced) return replaced.error();
   return true;
 }
@@ -216,7 +244,14 @@ AccessTokens::Tokens AccessTokens::Copy() const {
 }
 
 Status AccessTokens::Replace(Tokens tokens) {
-  if (Status written = WritePrivateFile(path_, Written(tokens)); !written) return written;
+  const std::string text = Written(tokens);
+  if (text.size() > kFileBytesMax) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        path_ + ": would have more than " + std::to_string(kFileBytesMax) + " bytes; revoke tokens",
+        {}};
+  }
+  if (Status written = WritePrivateFile(path_, text); !written) return written;
   const std::unique_lock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) { return !tokens.contains(entry.first); });
   for (auto& [id, token] : tokens) {

@@ -35,6 +35,7 @@ struct TokenRequest {
   std::string tenant_id;
   RoleSet roles;
   std::optional<Timestamp> expires_at;  // nothing: never
+  bool by_operator = false;             // who asks is bound by no limit on the number of tokens
 };
 
 // A token as it can be shown: without its secret.
@@ -56,6 +57,12 @@ struct NewToken {
   TokenView view;
 };
 
+// How many tokens one tenant has.
+struct TokenLimits {
+  std::size_t live = 1'000;   // valid ones; who has the operator's rights may make more
+  std::size_t ended = 1'000;  // ended ones that are kept for the record: the latest, for 90 days
+};
+
 // The API tokens of a server: `tokens.json` in the data folder. Of a secret only the SHA-256 is
 // kept: it has 256 random bits, so that nothing slower is needed. The process that has the folder
 // is the only writer. Thread-safe; Authenticate shares a lock with its likes.
@@ -70,7 +77,7 @@ class AccessTokens {
   // Opens or creates the file. If no admin's token is valid (as on the first start) it makes one
   // for the tenant "default" and writes it to `admin-token` beside. kStoreIo, kStoreCorrupt.
   static Result<std::unique_ptr<AccessTokens>> Open(const std::string& directory, Clock& clock,
-                                                    Random& random);
+                                                    Random& random, TokenLimits limits = {});
 
   // Whether an admin's token that Open made, now or earlier, still lies where it was written.
   bool has_admin_token_file() const;
@@ -109,12 +116,14 @@ class AccessTokens {
     std::atomic<std::int64_t> last_used_micros{0};
   };
   using Tokens = std::map<std::string, Token, std::less<>>;
+  static constexpr std::size_t kFileBytesMax = 256 << 20;
 
-  AccessTokens(std::string directory, Clock& clock, Random& random);
+  AccessTokens(std::string directory, Clock& clock, Random& random, TokenLimits limits);
   Status Load();
   Status MakeAdminToken();
   Tokens Copy() const;
   Status Replace(Tokens tokens);
+  void ForgetEnded(Tokens& tokens, Timestamp now) const;
   std::string MakeText(std::string_view token_id, Sha256Digest& secret);
   static std::optional<Token> ReadToken(const class Value& value);
   static std::string Written(const Tokens& tokens);
@@ -123,6 +132,7 @@ class AccessTokens {
   const std::string admin_token_path_;
   Clock& clock_;
   Random& random_;
+  const TokenLimits limits_;
   std::mutex change_;                // one change at a time; held while the file is written
   mutable std::shared_mutex mutex_;  // guards the map; never held while the disk works
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;

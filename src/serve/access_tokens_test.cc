@@ -50,6 +50,32 @@ class AccessTokensTest : public ::testing::Test {
   std::unique_ptr<AccessTokens> tokens_;
 };
 
+TEST_F(AccessTokensTest, ATenantThatHasItsTokensLocksNobodyOut) {
+  tokens_ = *AccessTokens::Open(directory_.path(), clock_, random_, {.live = 3, .ended = 2});
+  const auto make = [this](const char* tenant, bool by_operator = false) {
+    return tokens_->Create({"ci", tenant, RoleSet(Role::kViewer), std::nullopt, by_operator});
+  };
+  std::vector<NewToken> made;
+  for (int i = 0; i < 3; ++i) made.push_back(*make("t1"));
+  EXPECT_EQ(make("t1").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(make("t2"));
+  EXPECT_TRUE(make("t1", true)) << "the operator is not bound";
+  // Revoked ones make room at once, and only the latest are kept.
+  for (const NewToken& token : made) {
+    clock_.Advance(minutes(1));
+    ASSERT_TRUE(tokens_->Revoke(token.view.token_id, "t1"));
+  }
+  EXPECT_TRUE(make("t1"));
+  EXPECT_FALSE(tokens_->Get(made[0].view.token_id)) << "more than two have ended";
+  EXPECT_TRUE(tokens_->Get(made[2].view.token_id)->revoked_at);
+  for (int i = 0; i < 20; ++i) {
+    clock_.Advance(minutes(1));
+    ASSERT_TRUE(tokens_->Revoke(make("t1")->view.token_id, "t1"));
+  }
+  EXPECT_EQ(tokens_->List("t1").size(), 2U + 2U);
+  EXPECT_EQ(tokens_->List("t2").size(), 1U);
+}
+
 TEST_F(AccessTokensTest, TheFirstStartMakesAnAdminsTokenInAFileOfItsOwn) {
   EXPECT_TRUE(tokens_->has_admin_token_file());
   const auto answer = tokens_->Authenticate(AdminToken());

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/timestamp.h"
@@ -15,7 +20,8 @@ struct RaisedAlert {
   Alert alert;
 };
 
-// The alerts of this process, the newest kept. Thread-safe.
+// The alerts of this process, the newest kept: beyond kKept the oldest go of the tenant that has
+// most, so that none can push out the others'. Thread-safe.
 class AlertList {
  public:
   static constexpr std::size_t kKept = 1'000;
@@ -23,7 +29,8 @@ class AlertList {
   void Add(const Alert& alert, Timestamp at) {
     const std::lock_guard lock(mutex_);
     alerts_.push_front({at, alert});
-    if (alerts_.size() > kKept) alerts_.pop_back();
+    ++counts_[alert.tenant_id];
+    if (alerts_.size() > kKept) DropOne();
     ++total_;
   }
   // Newest first.
@@ -31,14 +38,34 @@ class AlertList {
     const std::lock_guard lock(mutex_);
     return {alerts_.begin(), alerts_.end()};
   }
+  // The newest whose code begins so, if it is not older than `since`.
+  std::optional<Alert> Newest(std::string_view code_prefix, Timestamp since) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(alerts_, [code_prefix](const RaisedAlert& raised) {
+      return raised.alert.code.starts_with(code_prefix);
+    });
+    if (found == alerts_.end() || found->at < since) return std::nullopt;
+    return found->alert;
+  }
   std::uint64_t total() const {
     const std::lock_guard lock(mutex_);
     return total_;
   }
 
  private:
+  void DropOne() {
+    const auto most =
+        std::ranges::max_element(counts_, {}, [](const auto& count) { return count.second; });
+    const auto oldest = std::find_if(alerts_.rbegin(), alerts_.rend(), [&](const auto& raised) {
+      return raised.alert.tenant_id == most->first;
+    });
+    alerts_.erase(std::next(oldest).base());
+    if (--most->second == 0) counts_.erase(most);
+  }
+
   mutable std::mutex mutex_;
   std::deque<RaisedAlert> alerts_;
+  std::map<std::string, std::size_t> counts_;  // by tenant
   std::uint64_t total_ = 0;
 };
 

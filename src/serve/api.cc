@@ -8,23 +8,30 @@
 #include "engine/event_view.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
-#include "serve/server.h"
 
 namespace everstep {
 namespace {
 
-constexpr std::uint32_t kPoolThreads = 8;
+// A tenant alone has eight of them; what is left is for others.
+constexpr std::uint32_t kPoolThreads = 10;
+constexpr std::uint32_t kPoolReserved = 2;
+// One for each kind of probe.
+constexpr std::uint32_t kProbeThreads = 2;
+constexpr std::uint32_t kProbeReserved = 1;
+// Only tiny bodies are looked at on an io thread when its round has taken long.
+constexpr std::size_t kIoTinyBodyMax = 1 << 10;
+constexpr std::chrono::milliseconds kIoRoundMax{10};
 
 using enum RunsOn;
 constexpr bool kReadsQuery = true;
 constexpr OperationEntry kOperations[] = {
     {"getLiveness", GetLiveness, kIoThread},
-    {"getReadiness", GetReadiness, kPool},
+    {"getReadiness", GetReadiness, kProbe},
     {"getOpenApi", GetOpenApi, kIoThread},
     {"getErrorPage", GetErrorPage, kIoThread},
     {"receiveWebhook", ReceiveWebhook, kPool},
     {"receiveSignedEvents", ReceiveSignedEvents, kPool},
-    {"getMetrics", GetMetrics, kPool},
+    {"getMetrics", GetMetrics, kProbe},
     {"startRun", StartRun, kIoThread, kReadsQuery},
     {"listRuns", ListRuns, kPool, kReadsQuery},
     {"countRuns", CountRuns, kPool},
@@ -39,12 +46,12 @@ constexpr OperationEntry kOperations[] = {
     {"sendSignal", SendSignal, kPool},
     {"listSignals", ListSignals, kPool},
     {"listEvents", ListEvents, kPool, kReadsQuery},
-    {"appendEvents", AppendEvents, kIoThread, kReadsQuery},
+    {"appendEvents", AppendEvents, kIoThread, kReadsQuery, ContentKind::kOpaque},
     {"deliverHook", DeliverHook, kPool},
     {"getHook", GetHook, kPool},
-    {"registerPlan", RegisterPlan, kPool},
+    {"registerPlan", RegisterPlan, kPool, false, ContentKind::kYaml},
     {"listPlans", ListPlans, kPool, kReadsQuery},
-    {"checkPlan", CheckPlan, kPool},
+    {"checkPlan", CheckPlan, kPool, false, ContentKind::kYaml},
     {"getPlan", GetPlan, kPool, kReadsQuery},
     {"getPlanVersion", GetPlanVersion, kPool},
     {"getPlanGraph", GetPlanGraph, kPool, kReadsQuery},
@@ -52,7 +59,7 @@ constexpr OperationEntry kOperations[] = {
     {"setQueue", SetQueue, kPool},
     {"listSinks", ListSinks, kPool},
     {"getSink", GetSink, kPool},
-    {"putSink", PutSink, kPool},
+    {"putSink", PutSink, kPool, false, ContentKind::kYaml},
     {"removeSink", RemoveSink, kPool},
     {"pauseSink", PauseSink, kPool},
     {"resumeSink", ResumeSink, kPool},
@@ -63,7 +70,7 @@ constexpr OperationEntry kOperations[] = {
     {"purgeDeadLetters", PurgeDeadLetters, kPool},
     {"receiveEvents", ReceiveEvents, kPool},
     {"listInboundRules", ListInboundRules, kPool},
-    {"putInboundRule", PutInboundRule, kPool},
+    {"putInboundRule", PutInboundRule, kPool, false, ContentKind::kYaml},
     {"removeInboundRule", RemoveInboundRule, kPool},
     {"putArtifact", PutArtifact, kIoThread, kReadsQuery},
     {"getArtifact", GetArtifact, kPool, kReadsQuery},
@@ -75,11 +82,11 @@ constexpr OperationEntry kOperations[] = {
     {"rotateToken", RotateToken, kPool},
     {"listStreams", ListStreams, kPool},
     {"readStream", ReadStream, kPool, kReadsQuery},
-    {"writeStream", WriteStream, kPool, kReadsQuery},
+    {"writeStream", WriteStream, kPool, kReadsQuery, ContentKind::kOpaque},
     {"listMessages", ListMessages, kPool, kReadsQuery},
     {"replayMessage", ReplayMessage, kPool},
     {"removeMessage", RemoveMessage, kPool},
-    {"callWorld", CallWorld, kPool},
+    {"callWorld", CallWorld, kPool, false, ContentKind::kCbor},
     {"listWorkers", ListWorkers, kPool},
     {"registerWorker", RegisterWorker, kIoThread},
     {"pollWork", PollWork, kIoThread},
@@ -119,11 +126,6 @@ bool WaitsOnPurpose(const ApiCall& call) {
          call.request().query.find("wait=") != std::string::npos;
 }
 
-Caller Everybody() {
-  const RoleSet roles(Role::kAdmin, Role::kSystem);
-  return {"dev", "dev", "default", roles, PermissionsOf(roles)};
-}
-
 // A query or a body that the operation does not read was sent in error. False: it has been
 // answered.
 bool IsWanted(const OperationEntry& operation, ApiCall& call) {
@@ -137,17 +139,6 @@ bool IsWanted(const OperationEntry& operation, ApiCall& call) {
   if (call.route().body_bytes_max > 0 || call.body().empty()) return true;
   call.Fail(HttpCode::kBadRequest, "this call takes no body");
   return false;
-}
-
-// Without tokens every page that the user of this machine looks at could call through his browser,
-// from its own origin or, with a name that leads here, from ours.
-bool IsCalledFromHere(const ServerRequest& request) {
-  if (!IsLoopback(request.Header("host"))) return false;
-  std::string_view origin = request.Header("origin");
-  if (origin.empty()) return true;
-  constexpr std::string_view kHttp = "http://";
-  if (!origin.starts_with(kHttp)) return false;
-  return IsLoopback(origin.substr(kHttp.size()));
 }
 
 // A list may come in several headers.
@@ -168,20 +159,12 @@ TraceContext TraceOf(const ServerRequest& request, Random& random) {
   return given ? ChildOf(*given, random) : NewTrace(random);
 }
 
-Problem Unauthenticated(std::string why) {
-  return ProblemOf({ErrorCode::kUnauthenticated, std::move(why), {}});
-}
+// When this io thread began to handle what had come.
+thread_local std::chrono::steady_clock::time_point round_begun;
 
-std::string_view BearerOf(const ServerRequest& request) {
-  const std::string_view header = request.Header("authorization");
-  constexpr std::string_view kScheme = "bearer ";
-  if (header.size() <= kScheme.size()) return {};
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = header[i];
-    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (lower != kScheme[i]) return {};
-  }
-  return header.substr(kScheme.size());
+std::chrono::steady_clock::time_point RoundBegun(std::chrono::steady_clock::time_point now) {
+  if (round_begun == std::chrono::steady_clock::time_point()) round_begun = now;
+  return round_begun;
 }
 
 }  // namespace
@@ -202,19 +185,21 @@ Api::Api(Parts parts, ApiOptions options)
              parts_.engine.library(), parts_.clock),
       queue_limits_(parts_.engine.store(), parts_.engine.embedded_log().committer(), parts_.work),
       artifact_owners_(parts_.engine.store(), parts_.engine.embedded_log().committer()),
+      tenant_storage_(parts_.engine.store(), options_.tenant_bytes_max),
       end_waiters_(parts_.engine.embedded_log().feed()),
       followers_(parts_.engine.embedded_log()),
       appends_(parts_.engine.log()),
       world_({parts_.engine.embedded_log(), parts_.queue, parts_.streams, parts_.clock,
-              parts_.random}),
-      pool_(kPoolThreads) {
+              parts_.random, tenant_storage_, options_.loopback_endpoints}),
+      shares_(options_.requests),
+      unproven_shares_(options_.unproven_requests),
+      stream_shares_(options_.streams),
+      probes_(kProbeThreads, kProbeReserved),
+      pool_(kPoolThreads, kPoolReserved) {
   for (const Route& route : Routes()) operations_.push_back(FindOperation(route.operation));
 }
 
-Api::~Api() {
-  // Those who wait are answered by the pool, which works off what it has before it ends.
-  end_waiters_.Close();
-}
+Api::~Api() { end_waiters_.Close(); }
 
 BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   const RouteMatch match = router_.Match(head.method, head.path);
@@ -226,12 +211,6 @@ BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   if (match.route->streams_body()) return {options_.artifact_bytes_max, true};
   return {.bytes_max = std::max(match.route->body_bytes_max, kUnwanted),
           .unproven = !match.route->permission};
-}
-
-bool Api::WantsBody(const ServerRequest& head) {
-  const RouteMatch match = router_.Match(head.method, head.path);
-  return match.outcome != RouteMatch::Outcome::kFound || match.route->streams_body() ||
-         !Admit(*match.route, head).refusal;
 }
 
 void Api::Handle(HttpCall http) {
@@ -257,58 +236,29 @@ void Api::Handle(HttpCall http) {
                                         static_cast<CallObserver&>(*this));
   const OperationEntry* operation = operations_[index];
   EVERSTEP_ASSERT(operation != nullptr);
-  if (!Authenticate(*call) || !IsWanted(*operation, *call)) return;
-  if (!call->route().streams_body() && !BeginOnce(*call, call->body())) return;
-  if (operation->where == kIoThread) return operation->run(*this, std::move(call));
-  pool_.Run([this, operation, call = std::move(call)]() mutable {
+  if (!Authenticate(*call) || !TakeShare(*call) || !IsWanted(*operation, *call)) return;
+  const std::size_t bytes = call->body().size();
+  const bool small =
+      bytes <= kIoTinyBodyMax ||
+      (bytes <= kIoBodyMax && call->begun() - RoundBegun(call->begun()) < kIoRoundMax);
+  if (small) {
+    if (!call->route().streams_body() && !BeginOnce(*call, call->body())) return;
+    if (operation->where == kIoThread) return operation->run(*this, std::move(call));
+  }
+  const ApiCall& asked = *call;
+  auto work = [this, operation, small, call = std::move(call)]() mutable {
+    if (!small && !BeginOnce(*call, call->body())) return;
+    if (!ChargeBody(*call, *operation)) return;
     operation->run(*this, std::move(call));
-  });
-}
-
-Api::Admission Api::Admit(const Route& route, const ServerRequest& request) {
-  if (!route.permission) return {};
-  if (options_.metrics_open && *route.permission == Permission::kMetricsRead) return {};
-  if (parts_.tokens == nullptr) {
-    if (IsCalledFromHere(request)) return {Everybody(), {}};
-    return {{},
-            ProblemOf({ErrorCode::kAuthzDenied,
-                       "without authentication only this machine calls, by a name of its own",
-                       {}})};
-  }
-  const std::string_view token = BearerOf(request);
-  if (token.empty()) {
-    return {{}, Unauthenticated("send the header \"Authorization: Bearer <token>\"")};
-  }
-  AccessTokens::Answer answer = parts_.tokens->Authenticate(token);
-  const auto refuse = [&](std::string why) -> Admission {
-    return {std::move(answer.caller), Unauthenticated(std::move(why))};
+    if (operation->where == kIoThread) appends_.Flush();
   };
-  switch (answer.refusal) {
-    case AccessTokens::Refusal::kNone:
-      break;
-    case AccessTokens::Refusal::kExpired:
-      return refuse("the token has expired");
-    case AccessTokens::Refusal::kRevoked:
-      return refuse("the token was revoked");
-    default:
-      return refuse("the token is not valid");
-  }
-  if (answer.caller.permissions.Has(*route.permission)) return {std::move(answer.caller), {}};
-  return {std::move(answer.caller),
-          ProblemOf({ErrorCode::kAuthzDenied,
-                     "the token's roles do not allow " + std::string(Name(*route.permission)),
-                     {}})};
+  if (operation->where == kProbe) return probes_.Run(operation->id, std::move(work));
+  pool_.Run(asked.party(), std::move(work));
 }
 
-bool Api::Authenticate(ApiCall& call) {
-  Admission admission = Admit(call.route(), call.request());
-  call.SetCaller(std::move(admission.caller));
-  // A token may have become valid since WantsBody said no: the body is lost all the same.
-  if (!admission.refusal && call.streamed_body() != nullptr && !call.route().streams_body()) {
-    admission.refusal = Unauthenticated("the token was not valid; try again");
-  }
-  if (admission.refusal) call.Fail(*admission.refusal);
-  return !admission.refusal;
+void Api::RoundEnded() {
+  round_begun = {};
+  appends_.Flush();
 }
 
 bool Api::BeginOnce(ApiCall& call, std::string_view body) {

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/shared_limit.h"
 #include "bus/event_bus.h"
 #include "bus/webhook_signature.h"
 #include "net/http_server.h"
@@ -28,28 +29,36 @@
 #include "serve/devkit/world_service.h"
 #include "serve/durable_answers.h"
 #include "serve/end_waiters.h"
+#include "serve/fair_threads.h"
 #include "serve/followers.h"
 #include "serve/idempotency.h"
+#include "serve/party_shares.h"
 #include "serve/plan_registry.h"
 #include "serve/queue_limits.h"
 #include "serve/request_counts.h"
 #include "serve/router.h"
 #include "serve/server_log.h"
+#include "serve/tenant_storage.h"
 #include "work/artifact_store.h"
 #include "work/remote_work.h"
-#include "work/worker_threads.h"
 
 namespace everstep {
 
 struct ApiOptions {
   std::string version;
   bool metrics_open = false;  // GET /metrics without a token
+  // Applications that call from this machine may name addresses of loopback for messages.
+  bool loopback_endpoints = true;
+  SharedLimit streams{12'000};  // event streams that are followed, and streams of runs
   // Per tenant: who may call /webhooks without a token.
   std::map<std::string, std::vector<WebhookSecret>> webhook_secrets;
   MemoryIdempotencyStore::Limits answers;         // to requests with an Idempotency-Key
   std::uint64_t artifact_bytes_max = 1ULL << 30;  // of one upload
   std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
   std::uint64_t free_bytes_min = 0;               // uploads leave so much for the log
+  std::uint64_t tenant_bytes_max = 0;             // of a tenant on the disk; zero: no limit
+  SharedLimit requests{3'584};                    // under way; one more is refused with 503
+  SharedLimit unproven_requests{512};  // likewise, of clients that have not shown who they are
   std::string data_directory;
   ServerLog* log = nullptr;                       // must outlive the API; null: nothing is told
   std::chrono::milliseconds slow_request{1'000};  // a request that takes longer is told; zero: none
@@ -59,8 +68,9 @@ class Api;
 // Carries out an operation of the table in routes.cc. Answers the call, now or later.
 using Operation = void (*)(Api& api, CallPtr call);
 enum class RunsOn : std::uint8_t {
-  kIoThread,  // never waits
+  kIoThread,  // never waits; with a large body on the pool
   kPool,      // may wait for the store, the disk, other hosts
+  kProbe,     // as kPool, but never waits for what tenants do
 };
 
 // The HTTP API on an engine: finds the route, checks who asks, and hands the call to its operation.
@@ -84,15 +94,20 @@ class Api final : public HttpHandler, private CallObserver {
 
   // HttpHandler
   void Handle(HttpCall call) override;
-  void RoundEnded() override { appends_.Flush(); }
+  void RoundEnded() override;
   BodyTerms TermsOfBody(const ServerRequest& head) override;
-  bool WantsBody(const ServerRequest& head) override;
+  std::optional<ClientName> SenderOf(const ServerRequest& head) override;
 
   // The engine's callbacks, any thread.
   void RunEnded(const PlanRun& run) {
     end_waiters_.Ended(run.run_id().value(), [&run] { return run.View(); });
   }
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
+  // A probe found that the store has stopped or is damaged: an alert says so, once.
+  void StoreUnhealthy(const Error& error) {
+    if (store_unhealthy_.exchange(true)) return;
+    Raised({std::string(Name(error.code)), "P1", {}, error.message, {}, true});
+  }
   // What /metrics tells of the sockets; set before the first request.
   void SetHttpMetrics(std::function<HttpServerMetrics()> read) { http_metrics_ = std::move(read); }
   // Shutting down: not ready any more, and nobody waits for the end of a run.
@@ -101,6 +116,8 @@ class Api final : public HttpHandler, private CallObserver {
     end_waiters_.Close();
     parts_.streams.ReleaseAll();
   }
+  // What waits for a thread of the pool is dropped unanswered; what runs goes on.
+  void Abandon() { pool_.Stop(); }
 
   // ---- for operations
   LocalEngine& engine() { return parts_.engine; }
@@ -123,6 +140,7 @@ class Api final : public HttpHandler, private CallObserver {
   PlanRegistry& plans() { return plans_; }
   QueueLimits& queue_limits() { return queue_limits_; }
   ArtifactOwners& artifact_owners() { return artifact_owners_; }
+  TenantStorage& tenant_storage() { return tenant_storage_; }
   AlertList& alerts() { return alerts_; }
   WebhookIds& webhook_ids() { return webhook_ids_; }
   RequestCounts& counts() { return counts_; }
@@ -130,7 +148,10 @@ class Api final : public HttpHandler, private CallObserver {
     return http_metrics_ ? http_metrics_() : HttpServerMetrics{};
   }
   bool draining() const { return draining_.load(); }
-  WorkerThreads& pool() { return pool_; }
+  // Work that may wait, on a thread of the pool, in its turn among the parties.
+  void RunOnPool(std::string_view party, std::function<void()> work) {
+    pool_.Run(party, std::move(work));
+  }
   std::size_t kept_answer_bytes() const { return answers_.bytes(); }  // of idempotency keys
 
   // The run, if it is the caller's tenant's. Nothing: it has been answered.
@@ -140,10 +161,15 @@ class Api final : public HttpHandler, private CallObserver {
   // stands for it. False: it has been answered. For operations with streamed bodies; done for
   // others.
   bool BeginOnce(ApiCall& call, std::string_view body);
+  // A stream that the caller follows. Nothing: it has been answered.
+  std::optional<PartyShares::Share> TakeStream(ApiCall& call);
   // To the engine, or to the application whose run has the hook. The run's id.
   Result<std::string> Deliver(const HookDelivery& delivery);
 
  private:
+  // Larger bodies are not looked at on an io thread: others wait for it.
+  static constexpr std::size_t kIoBodyMax = 64 << 10;
+
   void Answered(const ApiCall& call, int status, std::string_view code) override;
   void Tell(const ApiCall& call, int status, std::string_view code);
   // Who asks, and why he may not.
@@ -154,12 +180,15 @@ class Api final : public HttpHandler, private CallObserver {
   Admission Admit(const Route& route, const ServerRequest& request);
   // False: it has been answered.
   bool Authenticate(ApiCall& call);
+  bool TakeShare(ApiCall& call);
+  bool ChargeBody(ApiCall& call, const struct OperationEntry& operation);
 
   const Parts parts_;
   const ApiOptions options_;
   const Router router_;
   std::vector<const struct OperationEntry*> operations_;  // in the order of the routes
   AlertList alerts_;
+  std::atomic<bool> store_unhealthy_{false};
   RequestCounts counts_;
   Idempotency idempotency_;  // before its store, which calls it while it ends
   DurableAnswers answers_;
@@ -167,13 +196,18 @@ class Api final : public HttpHandler, private CallObserver {
   PlanRegistry plans_;
   QueueLimits queue_limits_;
   ArtifactOwners artifact_owners_;
+  TenantStorage tenant_storage_;
   std::function<HttpServerMetrics()> http_metrics_;
   std::atomic<bool> draining_{false};
   EndWaiters end_waiters_;
   Followers followers_;
   AppendQueue appends_;
   WorldService world_;
-  WorkerThreads pool_;
+  PartyShares shares_;
+  PartyShares unproven_shares_;
+  PartyShares stream_shares_;
+  FairThreads probes_;
+  FairThreads pool_;
 };
 
 }  // namespace everstep

@@ -29,6 +29,7 @@ void ApiCall::Fail(const Problem& problem) {
 
 void ApiCall::Send(ServerResponse response, std::string_view code) {
   observer_.Answered(*this, response.status, code);
+  share_.Release();
   if (!idempotency_.under_way()) return http_.Reply(std::move(response));
   auto kept = std::make_shared<ServerResponse>(std::move(response));
   idempotency_.Finish(*kept, keeping_,
@@ -37,6 +38,7 @@ void ApiCall::Send(ServerResponse response, std::string_view code) {
 
 std::shared_ptr<ReplyStream> ApiCall::Stream(ServerResponse head) {
   observer_.Answered(*this, head.status, {});
+  share_.Release();
   return http_.Stream(std::move(head));
 }
 

@@ -11,6 +11,7 @@
 #include "net/http_server.h"
 #include "serve/access_tokens.h"
 #include "serve/idempotency.h"
+#include "serve/party_shares.h"
 #include "serve/problem.h"
 #include "serve/router.h"
 #include "serve/trace_context.h"
@@ -45,11 +46,22 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   std::chrono::steady_clock::time_point begun() const { return begun_; }
   const Caller& caller() const { return caller_; }
   const std::string& tenant() const { return caller_.tenant_id; }
+  // Whose work it is: work of one party takes turns with that of others.
+  const std::string& party() const { return party_; }
+  void SetParty(std::string party, PartyShares::Share share) {
+    party_ = std::move(party);
+    share_ = std::move(share);
+  }
   bool May(Permission permission) const { return caller_.permissions.Has(permission); }
   void SetCaller(Caller caller) { caller_ = std::move(caller); }
   void SetIdempotency(Idempotency::Call call, Keeping keeping) {
     idempotency_ = std::move(call);
     keeping_ = keeping;
+  }
+  // See HttpCall.
+  HttpCall::Vouched Vouch(const ClientName& client) { return http_.Vouch(client); }
+  MemoryCharge::Outcome Charge(std::size_t bytes, MemoryClaim claim) {
+    return http_.Charge(bytes, claim);
   }
   // An id for the engine, made of the request's Idempotency-Key; empty: it has none.
   std::string IdOfKey() const;
@@ -87,6 +99,8 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   CallObserver& observer_;
   const std::chrono::steady_clock::time_point begun_ = SteadyNow();
   Caller caller_;
+  std::string party_;
+  PartyShares::Share share_;  // of what its party may have under way, until it is answered
   Idempotency::Call idempotency_;
   Keeping keeping_ = Keeping::kInMemory;
 };

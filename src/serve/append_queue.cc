@@ -2,19 +2,69 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace everstep {
 namespace {
 
-// Under load batches grow by themselves while others are synced; no more than this in one.
-constexpr std::size_t kEventsPerBatch = 4'096;
+// Under load batches grow by themselves while others are synced; about this in one, so that nobody
+// waits long for another's.
+constexpr std::size_t kEventsPerBatch = 1'024;
+constexpr std::size_t kBytesPerBatch = 1 << 20;
 // So many are worth a write of their own while another is under way.
 constexpr std::size_t kEventsWorthASecond = 512;
 // Fewer requests than these are one batch.
 constexpr std::size_t kRequestsWorthHalving = 24;
 // Memory for so many is kept while there are fewer.
 constexpr std::size_t kRequestsKept = 512;
+
+using Requests = std::vector<std::unique_ptr<AppendQueue::Request>>;
+
+const std::string& TenantOf(const std::unique_ptr<AppendQueue::Request>& request) {
+  return request->defaults.tenant_id;
+}
+
+bool IsOfOneTenant(const Requests& requests) {
+  return std::ranges::all_of(
+      requests, [&](const auto& request) { return TenantOf(request) == TenantOf(requests[0]); });
+}
+
+// Tenants take turns, and of those whose turn it is the smallest goes first: however much one
+// appends, another's event waits for a batch and not for all that came before it. The order of a
+// tenant's own requests stays.
+void TakeTurns(Requests& requests) {
+  struct Turn {
+    std::size_t number;
+    std::size_t events;
+    std::unique_ptr<AppendQueue::Request> request;
+  };
+  std::unordered_map<std::string_view, std::size_t> turns;
+  std::vector<Turn> order;
+  order.reserve(requests.size());
+  for (auto& request : requests) {
+    const std::size_t number = turns[TenantOf(request)]++;
+    order.push_back({number, request->events.size(), std::move(request)});
+  }
+  std::ranges::stable_sort(order, [](const Turn& a, const Turn& b) {
+    return std::pair(a.number, a.events) < std::pair(b.number, b.events);
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) requests[i] = std::move(order[i].request);
+}
+
+// What is of one tenant is one call to the log; those with the fewest events first.
+template <typename Parts>
+void GroupByTenant(Parts& parts) {
+  std::unordered_map<std::string, std::size_t> events;
+  for (const auto& part : parts) events[TenantOf(part.request)] += part.events;
+  std::ranges::stable_sort(parts, [&](const auto& a, const auto& b) {
+    const std::string& of_a = TenantOf(a.request);
+    const std::string& of_b = TenantOf(b.request);
+    return std::pair(events[of_a], of_a) < std::pair(events[of_b], of_b);
+  });
+}
 
 bool Together(const AppendQueue::Request& a, const AppendQueue::Request& b) {
   return a.dialect == b.dialect && a.defaults == b.defaults;
@@ -69,19 +119,38 @@ void AppendQueue::Take(Batch& batch) {
   if (most > kRequestsWorthHalving && events_ < kEventsWorthASecond) {
     most = std::min(most, (most + taken_last_ + 1) / 2);
   }
+  const bool several = !gathered_.empty() && !IsOfOneTenant(gathered_);
+  if (several) TakeTurns(gathered_);
   std::size_t count = 0;
   std::size_t events = 0;
-  while (count < most && events < kEventsPerBatch) events += gathered_[count++]->events.size();
-  if (count == gathered_.size()) {
-    batch.swap(gathered_);
-  } else {
-    const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
-    std::move(gathered_.begin(), end, std::back_inserter(batch));
-    gathered_.erase(gathered_.begin(), end);
+  std::size_t bytes = 0;
+  while (count < most && events < kEventsPerBatch && bytes < kBytesPerBatch) {
+    std::unique_ptr<Request>& request = gathered_[count++];
+    const std::size_t before = events;
+    events_ -= request->left().size();
+    for (const std::string_view event : request->left()) {
+      if (events >= kEventsPerBatch || bytes >= kBytesPerBatch) break;
+      bytes += event.size();
+      ++events;
+    }
+    batch.push_back({std::move(request), events - before});
   }
-  events_ -= events;
+  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(count));
+  if (several) GroupByTenant(batch);
   taken_last_ = count;
   flushed_ = !gathered_.empty();
+}
+
+// Before all that came later.
+void AppendQueue::PutBack(Batch& batch) {
+  for (Part& part : batch) {
+    if (part.request == nullptr) continue;
+    events_ += part.request->left().size();
+    gathered_.insert(gathered_.begin(), std::move(part.request));
+    flushed_ = true;
+  }
+  batch.clear();
+  if (batch.capacity() > kRequestsKept) Batch().swap(batch);
 }
 
 void AppendQueue::Loop(Appender& own) {
@@ -95,28 +164,38 @@ void AppendQueue::Loop(Appender& own) {
     if (HasWorkFor(second_)) second_.woken.notify_one();
     lock.unlock();
     Append(batch);
-    batch.clear();
-    if (batch.capacity() > kRequestsKept) Batch().swap(batch);
     lock.lock();
+    PutBack(batch);
     own.busy = false;
+    if (&own == &second_ && HasWorkFor(first_)) first_.woken.notify_one();
   }
 }
 
 void AppendQueue::Append(Batch& batch) {
+  std::vector<std::string_view> events;
   for (std::size_t from = 0; from < batch.size();) {
     std::size_t to = from;
-    std::vector<std::string_view> events;
-    while (to < batch.size() && Together(*batch[from], *batch[to])) {
-      events.insert(events.end(), batch[to]->events.begin(), batch[to]->events.end());
+    events.clear();
+    while (to < batch.size() && Together(*batch[from].request, *batch[to].request)) {
+      const auto next = batch[to].request->left().first(batch[to].events);
+      events.insert(events.end(), next.begin(), next.end());
       ++to;
     }
-    auto answers = log_.AppendAll(batch[from]->dialect, events, batch[from]->defaults);
+    const Request& first = *batch[from].request;
+    auto answers = log_.AppendAll(first.dialect, events, first.defaults);
     std::span<Result<Appended>> left(answers);
     for (; from < to; ++from) {
-      Request& request = *batch[from];
-      const auto own = left.first(request.events.size());
+      Request& request = *batch[from].request;
+      std::span<Result<Appended>> own = left.first(batch[from].events);
       left = left.subspan(own.size());
-      request.Done(std::move(batch[from]), own);
+      const bool whole = own.size() == request.events.size();
+      if (!whole) {
+        request.answered_.insert(request.answered_.end(), std::make_move_iterator(own.begin()),
+                                 std::make_move_iterator(own.end()));
+        if (!request.left().empty()) continue;
+        own = request.answered_;
+      }
+      request.Done(std::move(batch[from].request), own);
     }
   }
 }

@@ -19,6 +19,9 @@ namespace everstep {
 // write serves many; only a large batch is worth a second thread, which checks it while the first
 // waits for the disk. Thread-safe.
 //
+// A batch is bounded in events and bytes. A request with more is taken in parts, and what others
+// have added meanwhile goes between them; the events of a request are appended in their order.
+//
 // Under load the clients fall into two groups: one waits for its write while the other is answered
 // and asks again. A batch therefore takes half of those who append, not all that have come: were
 // one group larger, the clients would rest while it is written, and the disk while it is answered.
@@ -34,6 +37,13 @@ class AppendQueue {
     Dialect dialect = Dialect::kNative;
     AppendDefaults defaults;
     std::vector<std::string_view> events;  // in a text that the request owns
+
+   private:
+    friend class AppendQueue;
+    std::vector<Result<Appended>> answered_;  // of its first events, if it is taken in parts
+    std::span<const std::string_view> left() const {
+      return std::span(events).subspan(answered_.size());
+    }
   };
 
   explicit AppendQueue(Log& log);
@@ -45,7 +55,12 @@ class AppendQueue {
   void Flush();
 
  private:
-  using Batch = std::vector<std::unique_ptr<Request>>;
+  using Requests = std::vector<std::unique_ptr<Request>>;
+  struct Part {
+    std::unique_ptr<Request> request;
+    std::size_t events = 0;  // that are next
+  };
+  using Batch = std::vector<Part>;
   // Two that took turns would each find the memory that it needs in the other's caches.
   struct Appender {
     std::condition_variable woken;
@@ -55,12 +70,14 @@ class AppendQueue {
 
   bool HasWorkFor(const Appender& appender) const;  // mutex_ held
   void Take(Batch& batch);                          // mutex_ held
+  void PutBack(Batch& batch);                       // mutex_ held
   void Loop(Appender& own);
+  // Answers those that are done; the others stay in the batch.
   void Append(Batch& batch);
 
   Log& log_;
   std::mutex mutex_;
-  Batch gathered_;              // guarded by mutex_, as all below
+  Requests gathered_;           // guarded by mutex_, as all below
   std::size_t events_ = 0;      // in it
   std::size_t taken_last_ = 0;  // requests
   bool flushed_ = false;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <semaphore>
@@ -129,6 +130,71 @@ TEST_F(AppendQueueThreaded, ABatchTakesHalfOfThoseWhoAppend) {
     ASSERT_EQ(answers[i].get(), "r" + std::to_string(i) + "@1 ");
   }
   EXPECT_EQ(store.writes, (std::vector<std::size_t>{10, 35, 25}));
+}
+
+TEST_F(AppendQueueThreaded, ATenantDoesNotWaitForAllThatAnotherAppends) {
+  auto owned = std::make_unique<GatedStore>(std::shared_ptr<StateStore>(OpenMemoryStore()));
+  GatedStore& store = *owned;
+  EmbeddedLog log(std::move(owned), SystemClock(), SystemRandom(), {});
+  AppendQueue queue(log);
+  auto first = Send(queue, "much", {Started("first")});
+  queue.Flush();
+  store.begun.acquire();
+  std::vector<std::future<std::string>> much;
+  for (int request = 0; request < 5; ++request) {
+    std::vector<std::string> events;
+    for (int i = 0; i < 4'500; ++i) {
+      events.push_back(Started("m" + std::to_string(request) + "-" + std::to_string(i)));
+    }
+    much.push_back(Send(queue, "much", std::move(events)));
+  }
+  auto little = Send(queue, "little", {Started("one")});
+  queue.Flush();
+  store.may_go.release(2);
+  EXPECT_EQ(little.get(), "one@1 ");
+  for (const auto& answer : much) {
+    EXPECT_EQ(answer.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  }
+  store.may_go.release(64);
+  for (auto& answer : much) answer.get();
+}
+
+std::vector<std::string> ManyStarted(int count, std::size_t bytes = 0) {
+  std::vector<std::string> events;
+  for (int i = 0; i < count; ++i) {
+    events.push_back(R"({"eventType":"RunStarted","runId":"m)" + std::to_string(i) +
+                     R"(","payload":{"text":")" + std::string(bytes, 'x') + "\"}}");
+  }
+  return events;
+}
+
+// `much` is on its way when somebody else adds one event: that one goes with the next write.
+void ExpectThatOneGoesBetween(std::vector<std::string> much) {
+  std::string expected;
+  for (std::size_t i = 0; i < much.size(); ++i) expected += "m" + std::to_string(i) + "@1 ";
+  auto owned = std::make_unique<GatedStore>(std::shared_ptr<StateStore>(OpenMemoryStore()));
+  GatedStore& store = *owned;
+  EmbeddedLog log(std::move(owned), SystemClock(), SystemRandom(), {});
+  AppendQueue queue(log);
+  auto large = Send(queue, "much", std::move(much));
+  queue.Flush();
+  store.begun.acquire();
+  auto little = Send(queue, "little", {Started("one")});
+  queue.Flush();
+  store.may_go.release(2);
+  EXPECT_EQ(little.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_EQ(large.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  store.may_go.release(64);
+  EXPECT_EQ(little.get(), "one@1 ");
+  EXPECT_EQ(large.get(), expected);
+}
+
+TEST_F(AppendQueueThreaded, AnEventGoesBetweenThePartsOfALargeRequest) {
+  ExpectThatOneGoesBetween(ManyStarted(9'000));
+}
+
+TEST_F(AppendQueueThreaded, PartsAreSmallerWhereEventsAreLarge) {
+  ExpectThatOneGoesBetween(ManyStarted(100, 100'000));
 }
 
 TEST_F(AppendQueueThreaded, WhatWasAddedIsAppendedWhenItEnds) {

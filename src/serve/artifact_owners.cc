@@ -20,7 +20,8 @@ Error NoList(std::string message) {
 }  // namespace
 
 Status ArtifactOwners::Add(const std::string& tenant_id, const ArtifactRef& artifact) {
-  return committer_.Put({{DocumentOf(tenant_id, artifact.sha256), ToJson(artifact.ToValue())}});
+  return committer_.Put(
+      {{DocumentOf(tenant_id, artifact.sha256), ToJson(artifact.ToValue()), artifact.size_bytes}});
 }
 
 bool ArtifactOwners::Has(const std::string& tenant_id, const std::string& sha256) {

@@ -12,7 +12,7 @@ void ArtifactUpload::Begin() {
 }
 
 void ArtifactUpload::WorkLater() {
-  api_.pool().Run([self = shared_from_this()] { self->Work(); });
+  api_.RunOnPool(call_->party(), [self = shared_from_this()] { self->Work(); });
 }
 
 void ArtifactUpload::Work() {
@@ -37,11 +37,16 @@ Status ArtifactUpload::Write(std::string_view bytes) {
     writer_ = *std::move(writer);
   }
   if (const Status room = CheckRoom(bytes.size()); !room) return room;
+  taken_ += bytes.size();
   return writer_->Append(bytes);
 }
 
 // Looks for every piece: a few of them may be all that is left.
 Status ArtifactUpload::CheckRoom(std::uint64_t bytes) const {
+  if (!call_->May(Permission::kTenantAny)) {
+    const Status own = api_.tenant_storage().Check(call_->tenant(), taken_ + bytes);
+    if (!own) return own;
+  }
   const std::string& directory = api_.artifacts().directory();
   const std::uint64_t free = FreeBytesOf(directory).value_or(UINT64_MAX);
   const std::uint64_t reserve = api_.options().free_bytes_min;

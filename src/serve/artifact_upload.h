@@ -32,6 +32,7 @@ class ArtifactUpload : public std::enable_shared_from_this<ArtifactUpload> {
   const CallPtr call_;
   ArtifactLabel label_;
   std::unique_ptr<ArtifactStore::Writer> writer_;  // null: nothing has come
+  std::uint64_t taken_ = 0;                        // bytes
 };
 
 }  // namespace everstep

@@ -7,6 +7,13 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
+Error TooMany() {
+  return {ErrorCode::kInvalidArgument,
+          "the body has more than " + std::to_string(kBatchDocumentsMax) +
+              " events; send them in several requests",
+          {}};
+}
+
 Error NotJson(std::size_t at, const char* message) {
   return {ErrorCode::kInvalidJson, std::string(message) + ", at byte " + std::to_string(at), {}};
 }
@@ -47,7 +54,9 @@ Result<Batch> SplitLines(std::string_view body) {
     const std::size_t end = body.find('\n');
     const std::string_view line = body.substr(0, end);
     body.remove_prefix(end == std::string_view::npos ? body.size() : end + 1);
-    if (line.find_first_not_of(kSpace) != std::string_view::npos) batch.documents.push_back(line);
+    if (line.find_first_not_of(kSpace) == std::string_view::npos) continue;
+    if (batch.documents.size() == kBatchDocumentsMax) return TooMany();
+    batch.documents.push_back(line);
   }
   return batch;
 }
@@ -63,6 +72,7 @@ Result<Batch> SplitList(std::string_view body, std::size_t at) {
     if (end == std::string_view::npos || end == at) {
       return NotJson(at, "the list has an item that is no JSON value");
     }
+    if (batch.documents.size() == kBatchDocumentsMax) return TooMany();
     batch.documents.push_back(body.substr(at, end - at));
     at = body.find_first_not_of(kSpace, end);
     if (at == std::string_view::npos) return NotJson(body.size(), "the list has no end");
@@ -92,12 +102,6 @@ Result<Batch> SplitBatch(std::string_view content_type, std::string_view body) {
   if (!batch) return batch;
   if (batch->documents.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the body has no event", {}};
-  }
-  if (batch->documents.size() > kBatchDocumentsMax) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the body has " + std::to_string(batch->documents.size()) + " events; at most " +
-                     std::to_string(kBatchDocumentsMax) + " are taken",
-                 {}};
   }
   return batch;
 }

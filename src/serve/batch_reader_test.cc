@@ -44,7 +44,7 @@ TEST(BatchReaderTest, TooManyAreRefused) {
   std::string body = "[0";
   for (std::size_t i = 0; i < kBatchDocumentsMax; ++i) body += ",0";
   EXPECT_EQ(Split(body + "]"),
-            "INVALID_ARGUMENT: the body has 10001 events; at most 10000 are taken");
+            "INVALID_ARGUMENT: the body has more than 10000 events; send them in several requests");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ void Describe(F& f, AnswerHeader& header) {
 }
 struct AnswerRecord {
   std::string fingerprint;
+  std::string tenant_id;
   std::uint32_t status = 0;  // zero: the answer itself is not kept
   std::vector<AnswerHeader> headers;
   std::string body;
@@ -30,6 +31,7 @@ struct AnswerRecord {
 template <typename F>
 void Describe(F& f, AnswerRecord& record) {
   f.Required("fingerprint", record.fingerprint);
+  f("tenantId", record.tenant_id);
   f("status", record.status);
   f("headers", record.headers);
   f("body", record.body);
@@ -47,6 +49,7 @@ DocumentKey DocumentOf(const IdempotencyKeyDigest& key, Timestamp until) {
 std::string TextOf(const KeptAnswer& answer, Keeping keeping) {
   AnswerRecord record;
   record.fingerprint = ToHex(answer.fingerprint);
+  record.tenant_id = answer.tenant_id;
   if (keeping == Keeping::kDurably && !answer.gone) {
     record.status = static_cast<std::uint32_t>(answer.response.status);
     for (const auto& [name, value] : answer.response.headers) {
@@ -62,7 +65,7 @@ std::optional<KeptAnswer> AnswerFrom(std::string_view text) {
   if (!record) return std::nullopt;
   const auto fingerprint = DigestFromHex(record->fingerprint);
   if (!fingerprint) return std::nullopt;
-  KeptAnswer answer{*fingerprint, {}, record->status == 0};
+  KeptAnswer answer{*fingerprint, {}, record->status == 0, std::move(record->tenant_id)};
   answer.response.status = static_cast<int>(record->status);
   for (AnswerHeader& header : record->headers) {
     answer.response.headers.emplace_back(std::move(header.name), std::move(header.value));

@@ -52,11 +52,13 @@ Followers::~Followers() {
   }
 }
 
-void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream) {
+void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream,
+                    PartyShares::Share share) {
   auto follower = std::make_shared<Follower>();
   follower->sent = request.after;
   follower->request = std::move(request);
   follower->stream = std::move(stream);
+  follower->share = std::move(share);
   Id id = 0;
   {
     const std::lock_guard lock(mutex_);

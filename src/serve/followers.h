@@ -16,6 +16,7 @@
 #include "engine/embedded_log.h"
 #include "engine/event_view.h"
 #include "net/http_server.h"
+#include "serve/party_shares.h"
 
 namespace everstep {
 
@@ -42,7 +43,8 @@ class Followers final : private CommitFeed::Listener {
   // Ends all streams.
   ~Followers() override;
 
-  void Add(FollowRequest request, std::shared_ptr<ReplyStream> stream);
+  // `share` is what the tenant may follow; given back when the stream is over.
+  void Add(FollowRequest request, std::shared_ptr<ReplyStream> stream, PartyShares::Share share);
   std::size_t size();
   // How many commits of the log the slowest of those who follow a tenant has still to be sent.
   std::uint64_t lag();
@@ -52,6 +54,7 @@ class Followers final : private CommitFeed::Listener {
   struct Follower {
     FollowRequest request;
     std::shared_ptr<ReplyStream> stream;
+    PartyShares::Share share;
     bool is_due = false;                 // in due_; guarded by mutex_
     std::atomic<std::uint64_t> sent{0};  // of a tenant: up to this position
   };

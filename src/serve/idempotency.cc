@@ -43,7 +43,8 @@ bool IsWorthAnotherTry(int status) {
 Idempotency::Call::Call(Call&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)),
       key_(other.key_),
-      fingerprint_(other.fingerprint_) {}
+      fingerprint_(other.fingerprint_),
+      tenant_id_(std::move(other.tenant_id_)) {}
 
 Idempotency::Call& Idempotency::Call::operator=(Call&& other) noexcept {
   if (this != &other) {
@@ -51,6 +52,7 @@ Idempotency::Call& Idempotency::Call::operator=(Call&& other) noexcept {
     owner_ = std::exchange(other.owner_, nullptr);
     key_ = other.key_;
     fingerprint_ = other.fingerprint_;
+    tenant_id_ = std::move(other.tenant_id_);
   }
   return *this;
 }
@@ -64,7 +66,7 @@ void Idempotency::Call::Finish(const ServerResponse& response, Keeping keeping,
   }
   // Kept before it counts as done: whoever comes between finds one or the other.
   Idempotency* owner = std::exchange(owner_, nullptr);
-  owner->store_.Put(key_, {fingerprint_, response}, keeping,
+  owner->store_.Put(key_, {fingerprint_, response, false, std::move(tenant_id_)}, keeping,
                     [owner, key = key_, give = std::move(give)] {
                       owner->End(key);
                       give();
@@ -126,6 +128,7 @@ Idempotency::Begun Idempotency::Begin(const IdempotencyScope& scope, std::string
   begun.call.owner_ = this;
   begun.call.key_ = key;
   begun.call.fingerprint_ = fingerprint;
+  begun.call.tenant_id_ = scope.tenant_id;
   return begun;
 }
 

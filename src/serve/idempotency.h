@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 #include "base/sha256.h"
@@ -49,6 +50,7 @@ class Idempotency {
     Idempotency* owner_ = nullptr;  // null: finished, dropped, or without a key
     IdempotencyKeyDigest key_{};
     Sha256Digest fingerprint_{};
+    std::string tenant_id_;
   };
 
   enum class Outcome : std::uint8_t {

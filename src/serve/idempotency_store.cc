@@ -1,5 +1,6 @@
 #include "serve/idempotency_store.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -41,19 +42,39 @@ std::vector<MemoryIdempotencyStore::Forgotten> MemoryIdempotencyStore::Add(
     forgotten.push_back({key, until});
     return forgotten;
   }
-  entries_.push_front({key, std::move(answer), bytes, until});
+  const auto tenant = tenants_.try_emplace(answer.tenant_id).first;
+  entries_.push_front({key, std::move(answer), bytes, until, tenant, {}});
+  tenant->second.entries.push_front(entries_.begin());
+  entries_.front().place = tenant->second.entries.begin();
   by_key_.emplace(key, entries_.begin());
   bytes_ += bytes;
-  while (!entries_.empty() && (entries_.size() > limits_.keys_max || bytes_ > limits_.bytes_max ||
-                               entries_.back().until <= now)) {
+  tenant->second.bytes += bytes;
+  while (!entries_.empty() && entries_.back().until <= now) {
     forgotten.push_back(Erase(std::prev(entries_.end())));
   }
+  while (entries_.size() > limits_.keys_max) {
+    forgotten.push_back(EraseOfLargest([](const Tenant& theirs) { return theirs.entries.size(); }));
+  }
+  while (bytes_ > limits_.bytes_max) {
+    forgotten.push_back(EraseOfLargest([](const Tenant& theirs) { return theirs.bytes; }));
+  }
   return forgotten;
+}
+
+MemoryIdempotencyStore::Forgotten MemoryIdempotencyStore::EraseOfLargest(
+    std::size_t (*size)(const Tenant&)) {
+  const auto largest = std::ranges::max_element(
+      tenants_, {}, [size](const auto& tenant) { return size(tenant.second); });
+  return Erase(largest->second.entries.back());
 }
 
 MemoryIdempotencyStore::Forgotten MemoryIdempotencyStore::Erase(Entries::iterator entry) {
   const Forgotten forgotten{entry->key, entry->until};
   bytes_ -= entry->bytes;
+  Tenant& tenant = entry->tenant->second;
+  tenant.bytes -= entry->bytes;
+  tenant.entries.erase(entry->place);
+  if (tenant.entries.empty()) tenants_.erase(entry->tenant);
   by_key_.erase(entry->key);
   entries_.erase(entry);
   return forgotten;

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -27,7 +28,8 @@ enum class Keeping : std::uint8_t {
 struct KeptAnswer {
   Sha256Digest fingerprint{};
   ServerResponse response;
-  bool gone = false;  // the process that gave the answer took it with it
+  bool gone = false;        // the process that gave the answer took it with it
+  std::string tenant_id{};  // who asked
 };
 
 // Of the key and its scope.
@@ -40,12 +42,13 @@ class IdempotencyStore {
   // Does not wait for the disk.
   virtual std::optional<KeptAnswer> Find(const IdempotencyKeyDigest& key) = 0;
   // Calls `kept` when the answer is as safe as `keeping` says or cannot be made so, on any thread.
-  // May forget at any time, the oldest first.
+  // May forget at any time, the oldest of a tenant first.
   virtual void Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Keeping keeping,
                    std::function<void()> kept) = 0;
 };
 
-// Answers in memory: gone with the process, and after a time. Beyond its limits the oldest go.
+// Answers in memory: gone with the process, and after a time. Beyond its limits the oldest go of
+// the tenant that has most, so that no tenant can push out the answers of others.
 class MemoryIdempotencyStore final : public IdempotencyStore {
  public:
   struct Limits {
@@ -70,20 +73,31 @@ class MemoryIdempotencyStore final : public IdempotencyStore {
   std::size_t bytes() const;
 
  private:
+  struct Entry;
+  using Entries = std::list<Entry>;
+  struct Tenant {
+    std::list<Entries::iterator> entries;  // the newest first
+    std::size_t bytes = 0;
+  };
+  using Tenants = std::map<std::string, Tenant>;
   struct Entry {
     IdempotencyKeyDigest key{};
     KeptAnswer answer;
     std::size_t bytes = 0;
     Timestamp until{};
+    Tenants::iterator tenant{};
+    std::list<Entries::iterator>::iterator place{};  // among the tenant's
   };
-  using Entries = std::list<Entry>;
-  Forgotten Erase(Entries::iterator entry);  // mutex_ held
+  // mutex_ held
+  Forgotten Erase(Entries::iterator entry);
+  Forgotten EraseOfLargest(std::size_t (*size)(const Tenant&));
 
   const Limits limits_;
   Clock& clock_;
   mutable std::mutex mutex_;
   Entries entries_;  // the newest first
   std::map<IdempotencyKeyDigest, Entries::iterator> by_key_;
+  Tenants tenants_;
   std::size_t bytes_ = 0;
 };
 

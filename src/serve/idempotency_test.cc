@@ -116,6 +116,22 @@ TEST_F(IdempotencyTest, BeyondTheLimitTheOldestGoes) {
   EXPECT_EQ(Begin("k1").outcome, Outcome::kFresh);
 }
 
+TEST_F(IdempotencyTest, ATenantWithManyKeysPushesOutItsOwnAnswers) {
+  const IdempotencyScope rival{"rival", "tok", "POST", "/v1/runs", ""};
+  Do("mine", Created());
+  for (int i = 0; i < 20; ++i) {
+    auto begun = Begin("k" + std::to_string(i), "{}", rival);
+    begun.call.Finish(Created(), Keeping::kDurably, [] {});
+  }
+  EXPECT_EQ(Begin("mine").outcome, Outcome::kReplayed);
+  EXPECT_EQ(Begin("k19", "{}", rival).outcome, Outcome::kReplayed);
+  EXPECT_EQ(Begin("k0", "{}", rival).outcome, Outcome::kFresh);
+  // Large answers do not either.
+  auto begun = Begin("large", "{}", rival);
+  begun.call.Finish({201, {}, std::string(8'500, 'x')}, Keeping::kDurably, [] {});
+  EXPECT_EQ(Begin("mine").outcome, Outcome::kReplayed);
+}
+
 TEST_F(IdempotencyTest, WhatIsForgottenTakesNoMemory) {
   Do("k1", Created());
   Do("k2", Created());

@@ -144,8 +144,9 @@ void HttpFamilies(Api& api, Exposition& out) {
 }
 
 // By sink: whoever sets up a sink names it, and there are few of them.
-void SinkFamilies(Api& api, Exposition& out) {
-  const std::vector<SinkView> sinks = api.bus().List({.tenant_id = "", .server = true});
+void SinkFamilies(Api& api, const std::string& tenant_id, Exposition& out) {
+  const std::vector<SinkView> sinks =
+      api.bus().List({.tenant_id = tenant_id, .server = tenant_id.empty()});
   const auto family = [&](std::string_view name, std::string_view type, std::string_view help,
                           auto value) {
     out.Family(name, type, help);
@@ -170,7 +171,7 @@ void SinkFamilies(Api& api, Exposition& out) {
 
 }  // namespace
 
-std::string MetricsText(Api& api) {
+std::string MetricsText(Api& api, const std::string& tenant_id) {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
   Exposition out;
   out.Family("everstep_build_info", "gauge", "The version that runs.");
@@ -204,7 +205,7 @@ std::string MetricsText(Api& api) {
   out.Gauge("everstep_follower_lag_commits", "Commits that the slowest stream has not been sent.",
             number(api.followers().lag()));
   out.Counter("everstep_alerts_total", "Alerts raised.", number(api.alerts().total()));
-  SinkFamilies(api, out);
+  SinkFamilies(api, tenant_id, out);
   HttpFamilies(api, out);
   return out.Take();
 }

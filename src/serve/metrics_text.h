@@ -7,7 +7,7 @@ namespace everstep {
 class Api;
 
 // All metrics in the text format of Prometheus. No label has more values than there are operations,
-// statuses and queues.
-std::string MetricsText(Api& api);
+// statuses and sinks. Sinks are those of the tenant; with an empty one, all, the server's too.
+std::string MetricsText(Api& api, const std::string& tenant_id);
 
 }  // namespace everstep

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/content_count.h"
 #include "serve/api.h"
 
 namespace everstep {
@@ -10,7 +11,8 @@ struct OperationEntry {
   std::string_view id;  // of the route
   Operation run;
   RunsOn where;
-  bool reads_query = false;  // of those that do not, under /v1, a query is refused
+  bool reads_query = false;               // of those that do not, under /v1, a query is refused
+  ContentKind body = ContentKind::kJson;  // as the operation parses it
 };
 
 // The operation of each route; nothing is missing (server_access_test.cc checks).

@@ -233,6 +233,20 @@ bool MayPass(ErrorCode code) {
          code == ErrorCode::kIndeterminate || code == ErrorCode::kStoreIo;
 }
 
+// Whether the run is there and the tenant's.
+Result<bool> HasRun(Api& api, const std::string& tenant_id, const RunId& run_id) {
+  const auto run = api.engine().store().Read()->FindRun(run_id);
+  if (!run) return run.error();
+  return *run && (*run)->state.scope.tenant_id == tenant_id;
+}
+
+StartedRun Existing(std::string run_id) {
+  StartedRun run;
+  run.run_id = std::move(run_id);
+  run.existing = true;
+  return run;
+}
+
 // The run that came of it. The key makes the run's id, so that the same event starts one run, for
 // as long as the run or its tombstone is there.
 Result<StartedRun> StartFor(Api& api, const std::string& tenant_id, const InboundOrder& order) {
@@ -240,10 +254,13 @@ Result<StartedRun> StartFor(Api& api, const std::string& tenant_id, const Inboun
   if (!registered) return std::move(registered).error();
   auto document = api.plans().Document(*registered);
   if (!document) return std::move(document).error();
+  const auto before = HasRun(api, tenant_id, RunId(FormerInboundRunId(order)));
+  if (!before) return before.error();
+  if (*before) return Existing(FormerInboundRunId(order));
   StartRequest request;
   request.plan = *std::move(document);
   request.inputs = order.start->inputs;
-  request.run_id = "in-" + order.key;
+  request.run_id = InboundRunId(tenant_id, order);
   request.tenant_id = tenant_id;
   request.project_id = order.start->project_id;
   request.environment_id = order.start->environment_id;
@@ -252,13 +269,12 @@ Result<StartedRun> StartFor(Api& api, const std::string& tenant_id, const Inboun
   auto started = api.engine().Start(request);
   if (started) return started;
   const ErrorCode code = started.error().code;
-  if (code == ErrorCode::kRunAlreadyExists || code == ErrorCode::kRunExpired) {
-    StartedRun run;
-    run.run_id = request.run_id;
-    run.existing = true;
-    return run;
-  }
-  return started;
+  if (code == ErrorCode::kRunExpired) return Existing(request.run_id);
+  if (code != ErrorCode::kRunAlreadyExists) return started;
+  // A rule that was changed since starts another plan; the event has had its run all the same.
+  const auto theirs = HasRun(api, tenant_id, RunId(request.run_id));
+  if (!theirs) return theirs.error();
+  return *theirs ? Result<StartedRun>(Existing(request.run_id)) : started;
 }
 
 Status Carry(Api& api, const std::string& tenant_id, const InboundOrder& order,
@@ -282,17 +298,28 @@ Status Carry(Api& api, const std::string& tenant_id, const InboundOrder& order,
   return Ok();
 }
 
+Error TooMuchWork() {
+  return {
+      ErrorCode::kExpressionFailed,
+      "the rules of this tenant need more time for these events than one request may take: send "
+      "fewer events at a time, or make `when` of the rules simpler. What was started before is "
+      "found again when an event is repeated",
+      {}};
+}
+
 void Receive(Api& api, ApiCall& call, const std::string& tenant_id, std::string_view id) {
   const auto events = ReadInboundEvents(call.request().headers, call.body(), id);
   if (!events) return call.Fail(events.error());
   const auto rules = RulesOf(api, tenant_id);
   if (!rules) return call.Fail(rules.error());
   InboundAnswer answer;
+  std::size_t operations_left = kInboundOperationsMax;
   for (const InboundEvent& event : *events) {
     InboundResult& result = answer.results.emplace_back();
     result.event_id = event.id;
     for (const InboundRule& rule : *rules) {
-      const auto order = Apply(rule, event);
+      const auto order = Apply(rule, event, operations_left);
+      if (operations_left == 0) return call.Fail(TooMuchWork());
       if (order && !*order) continue;
       InboundMatch& match = result.matches.emplace_back();
       match.rule_id = rule.rule_id;
@@ -448,6 +475,9 @@ void ReceiveSignedEvents(Api& api, CallPtr call) {
           : CheckWebhook(call->request().headers, call->body(), known->second, api.clock().Now());
   if (check.verdict != WebhookVerdict::kGood) {
     return call->Fail(HttpCode::kWebhookSignatureInvalid, "the signature is not valid");
+  }
+  if (const Status room = api.tenant_storage().Check(tenant); !room) {
+    return call->Fail(room.error());
   }
   Receive(api, *call, tenant, check.id);
 }

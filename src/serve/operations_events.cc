@@ -35,6 +35,8 @@ void Follow(Api& api, ApiCall& call, FollowRequest request, std::optional<EventS
   if (*seen) request.after = **seen;
   // Who comes back and has seen all is told not to come again, which a stream that ends is not.
   if (*seen && end && request.after >= end->value()) return call.Reply({204, {}, {}});
+  auto share = api.TakeStream(call);
+  if (!share) return;
   ServerResponse head;
   head.headers = {{"Content-Type", "text/event-stream"},
                   {"Cache-Control", "no-store"},
@@ -45,7 +47,7 @@ void Follow(Api& api, ApiCall& call, FollowRequest request, std::optional<EventS
   // block without data sets the id and dispatches nothing.
   if (request.run_id.empty()) opening += "id: " + std::to_string(request.after) + "\n";
   stream->Write(opening + "\n");
-  api.followers().Add(std::move(request), std::move(stream));
+  api.followers().Add(std::move(request), std::move(stream), *std::move(share));
 }
 
 void AnswerAppended(ApiCall& call, bool single, std::span<Result<Appended>> answers) {
@@ -174,6 +176,7 @@ void ListEvents(Api& api, CallPtr call) {
     const auto before = reader->PositionBefore(*since);
     if (!before) return call->Fail(before.error());
     position = *before;
+    runs.since = *since;
   }
   if (WantsStream(*call)) {
     // Without a place to begin a follower sees what happens from now on.

@@ -86,13 +86,17 @@ bool IsJsonText(std::string_view document) {
 // The whole of an artifact goes out piece by piece, as fast as the client takes it.
 class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
  public:
-  ArtifactSender(Api& api, std::unique_ptr<ArtifactStore::Reader> reader,
+  ArtifactSender(Api& api, std::string party, std::unique_ptr<ArtifactStore::Reader> reader,
                  std::shared_ptr<ReplyStream> stream)
-      : api_(api), reader_(std::move(reader)), stream_(std::move(stream)) {}
+      : api_(api),
+        party_(std::move(party)),
+        reader_(std::move(reader)),
+        stream_(std::move(stream)) {}
 
   void Begin() {
-    stream_->OnChange(
-        [self = shared_from_this()] { self->api_.pool().Run([self] { self->Send(); }); });
+    stream_->OnChange([self = shared_from_this()] {
+      self->api_.RunOnPool(self->party_, [self] { self->Send(); });
+    });
     Send();
   }
 
@@ -116,6 +120,7 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
   }
 
   Api& api_;
+  const std::string party_;
   std::mutex mutex_;  // one piece at a time
   std::unique_ptr<ArtifactStore::Reader> reader_;
   std::shared_ptr<ReplyStream> stream_;
@@ -235,7 +240,8 @@ void GetArtifact(Api& api, CallPtr call) {
                   {"X-Content-Type-Options", "nosniff"},
                   {"ETag", etag}};
   auto stream = call->Stream(std::move(head));
-  std::make_shared<ArtifactSender>(api, *std::move(reader), std::move(stream))->Begin();
+  std::make_shared<ArtifactSender>(api, call->party(), *std::move(reader), std::move(stream))
+      ->Begin();
 }
 
 }  // namespace everstep

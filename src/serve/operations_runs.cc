@@ -5,6 +5,7 @@
 
 #include "base/timestamp.h"
 #include "engine/run_snapshot.h"
+#include "event/identifier.h"
 #include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
@@ -42,12 +43,15 @@ void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
 
 // Calls `done` when the run has ended or the time is over.
 enum class MayHaveEnded : bool { kNo, kYes };
-void WaitForEnd(Api& api, const std::string& run_id, std::chrono::milliseconds wait,
-                MayHaveEnded before, std::function<void(const Result<RunView>&)> done) {
-  api.end_waiters().Add(run_id, wait, [&api, run_id, done = std::move(done)](const RunView* view) {
-    if (view != nullptr) return done(*view);
-    api.pool().Run([&api, run_id, done] { done(api.engine().View(run_id)); });
-  });
+void WaitForEnd(Api& api, const ApiCall& call, const std::string& run_id,
+                std::chrono::milliseconds wait, MayHaveEnded before,
+                std::function<void(const Result<RunView>&)> done) {
+  api.end_waiters().Add(
+      run_id, wait,
+      [&api, party = call.party(), run_id, done = std::move(done)](const RunView* view) {
+        if (view != nullptr) return done(*view);
+        api.RunOnPool(party, [&api, run_id, done] { done(api.engine().View(run_id)); });
+      });
   if (before == MayHaveEnded::kNo) return;
   const auto run = api.engine().store().Read()->FindRun(RunId(run_id));
   if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
@@ -74,7 +78,7 @@ void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& star
     return call->Json(status, ToWire(*started), {{"Location", std::move(location)}});
   }
   if (started->existing) before = MayHaveEnded::kYes;
-  WaitForEnd(api, started->run_id, *wait, before,
+  WaitForEnd(api, *call, started->run_id, *wait, before,
              [call, status, location = std::move(location)](const Result<RunView>& view) {
                if (!view) return call->Fail(view.error());
                HttpHeaders headers = HeadersAt(view->last_event_seq);
@@ -92,6 +96,11 @@ Status CheckStart(const StartBody& body) {
   }
   if (start.priority && (*start.priority < -kPriorityMax || *start.priority > kPriorityMax)) {
     error.faults.push_back({"/priority", "must be " + RangeText(-kPriorityMax, kPriorityMax)});
+  }
+  if (IsDerivedRunId(start.run_id)) {
+    error.faults.push_back({"/runId",
+                            "must not be a UUID of version 8, nor in- with 32 digits: such ids are "
+                            "reserved for runs that the server names"});
   }
   if (!body.plan_version.empty() && body.plan_id.empty()) {
     error.faults.push_back({"/planVersion", "is of a registered plan and needs planId"});
@@ -161,7 +170,7 @@ void StartRun(Api& api, CallPtr call) {
     };
     return api.engine().Submit(*std::move(prepared));
   }
-  api.pool().Run([&api, call, wait, body = *std::move(body)]() mutable {
+  api.RunOnPool(call->party(), [&api, call, wait, body = *std::move(body)]() mutable {
     const Status resolved = ResolvePlan(api, *call, body);
     if (!resolved) return call->Fail(resolved.error());
     AnswerStarted(api, call, api.engine().Start(body.start), wait, MayHaveEnded::kYes);
@@ -206,7 +215,7 @@ void GetRun(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
   if (!api.FindRun(*call, run_id)) return;
   if (!wait || wait->count() == 0) return AnswerView(*call, api.engine().View(run_id));
-  WaitForEnd(api, run_id, *wait, MayHaveEnded::kYes,
+  WaitForEnd(api, *call, run_id, *wait, MayHaveEnded::kYes,
              [call](const Result<RunView>& view) { AnswerView(*call, view); });
 }
 

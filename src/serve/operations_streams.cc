@@ -128,13 +128,15 @@ void ReadStream(Api& api, CallPtr call) {
     const auto seen = LastEventId(call->request());
     if (!seen) return call->Fail(seen.error());
     if (*seen) from = static_cast<std::int64_t>(**seen) + 1;
+    auto share = api.TakeStream(*call);
+    if (!share) return;
     ServerResponse head;
     head.headers = {{"Content-Type", "text/event-stream"},
                     {"Cache-Control", "no-store"},
                     {"X-Accel-Buffering", "no"}};
     auto reply = call->Stream(std::move(head));
     std::make_shared<StreamFollower>(api.streams(), name, static_cast<std::uint64_t>(from),
-                                     std::move(reply))
+                                     std::move(reply), *std::move(share))
         ->Begin();
     return;
   }

@@ -171,7 +171,8 @@ void PollWork(Api& api, CallPtr call) {
       body->reports, [](const ReportBody& report) { return !report.artifacts.empty(); });
   if (!has_artifacts) return Poll(api, std::move(call), *std::move(body));
   // Whose they are is asked of the store.
-  api.pool().Run([&api, call = std::move(call), body = *std::move(body)]() mutable {
+  const std::string party = call->party();
+  api.RunOnPool(party, [&api, call = std::move(call), body = *std::move(body)]() mutable {
     for (ReportBody& report : body.reports) CheckArtifacts(api, *call, report);
     Poll(api, std::move(call), std::move(body));
   });

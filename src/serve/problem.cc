@@ -78,6 +78,7 @@ constexpr std::array<ErrorRow, kErrorCodeCount> kErrors = {{
     {kNotFound, 404, "There is nothing here"},
     {kAddressInUse, 500, "The address is in use"},
     {kServerUnavailable, 502, "Another server does not answer"},
+    {kTenantFull, 507, "The tenant has stored as much as it may"},
     {kEngineStopped, 503, "The engine is stopping"},
     {kStoreNotFound, 503, "The store is not there"},
     {kStoreExists, 500, "The store exists"},
@@ -113,6 +114,8 @@ constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
     {HttpCode::kWebhookSignatureInvalid, "WEBHOOK_SIGNATURE_INVALID", 401,
      "The webhook's signature is not valid"},
     {HttpCode::kNotReady, "NOT_READY", 503, "The server is not ready"},
+    {HttpCode::kContentTooLarge, "CONTENT_TOO_LARGE", 413, "The body is too large"},
+    {HttpCode::kOverloaded, "OVERLOADED", 503, "Too much is under way"},
 }};
 
 constexpr bool RowsStandAtTheirCodes() {
@@ -178,7 +181,8 @@ Problem ProblemOf(const Error& error) {
   problem.status = row.status;
   problem.code = Name(row.code);
   problem.title = row.title;
-  const bool inner = hidden || row.status >= 500;
+  // Messages of the server's own faults may name its files.
+  const bool inner = hidden || (row.status >= 500 && row.code != kTenantFull);
   problem.detail = inner ? std::string(row.title) : error.message;
   if (!inner) problem.faults = error.faults;
   problem.retry_after = UsualWait(row.status);

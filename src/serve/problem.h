@@ -23,9 +23,11 @@ enum class HttpCode : std::uint8_t {
   kIdempotencyAnswerGone,
   kWebhookSignatureInvalid,
   kNotReady,
+  kContentTooLarge,
+  kOverloaded,
 };
 
-inline constexpr int kHttpCodeCount = static_cast<int>(HttpCode::kNotReady) + 1;
+inline constexpr int kHttpCodeCount = static_cast<int>(HttpCode::kOverloaded) + 1;
 
 // "METHOD_NOT_ALLOWED" and so on; stable, part of the API.
 std::string_view Name(HttpCode code);

@@ -3,10 +3,13 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/watched_clock.h"
 #include "net/acceptor.h"
 #include "net/certificate.h"
 #include "queue/http_courier.h"
@@ -21,6 +24,25 @@ namespace {
 // Callbacks of the engine come before the API is there and must find it once it is.
 struct ApiSlot {
   std::atomic<Api*> api{nullptr};
+
+  void Raise(const Alert& alert) {
+    const std::lock_guard lock(mutex);
+    if (Api* there = api.load()) {
+      there->Raised(alert);
+    } else if (early.size() < AlertList::kKept) {
+      early.push_back(alert);
+    }
+  }
+  void Fill(Api& there) {
+    const std::lock_guard lock(mutex);
+    for (const Alert& alert : early) there.Raised(alert);
+    early.clear();
+    api.store(&there);
+  }
+
+ private:
+  std::mutex mutex;
+  std::vector<Alert> early;  // raised before there was an API
 };
 
 void TellAlert(ServerLog& log, const Alert& alert) {
@@ -30,6 +52,16 @@ void TellAlert(ServerLog& log, const Alert& alert) {
                {{"code", alert.code}, {"severity", alert.severity}}};
   if (!alert.run_id.empty()) line.fields.emplace_back("runId", alert.run_id);
   log.Write(line);
+}
+
+void TellSecret(ServerLog& log, const SecretOwner& owner, const SecretRef& ref,
+                const std::string& why) {
+  log.Write({LogLevel::kWarn,
+             "secret.unavailable",
+             why,
+             {{"tenantId", owner.is_server() ? "(server)" : owner.tenant_id()},
+              {"provider", ref.provider},
+              {"key", ref.key}}});
 }
 
 class RunningServer final : public Server {
@@ -84,12 +116,17 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
       std::max(options.api.free_bytes_min, options.engine.log.free_bytes_min);
   auto on_alert = std::move(options.engine.on_alert);
   const auto raise = [&slot, on_alert, log = options.api.log](const Alert& alert) {
-    if (Api* api = slot.api.load()) api->Raised(alert);
+    slot.Raise(alert);
     if (log != nullptr) TellAlert(*log, alert);
     if (on_alert) on_alert(alert);
   };
   options.engine.on_alert = raise;
-  auto engine = OpenServerEngine(std::move(options.engine), std::move(options.work));
+  auto engine =
+      OpenServerEngine(std::move(options.engine), std::move(options.work),
+                       [log = options.api.log](const SecretOwner& owner, const SecretRef& ref,
+                                               const std::string& why) {
+                         if (log != nullptr) TellSecret(*log, owner, ref, why);
+                       });
   if (!engine) return std::move(engine).error();
   server->engine_ = *std::move(engine);
   if (options.authentication) {
@@ -104,20 +141,24 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   auto bus = EventBus::Open({.log = server->engine_.engine->embedded_log(),
                              .artifacts = *server->engine_.artifacts,
                              .secrets = server->engine_.secrets,
-                             .clock = SystemClock(),
+                             .clock = WatchedSystemClock(),
                              .random = SystemRandom(),
                              .on_alert = raise},
                             std::move(options.bus));
   if (!bus) return std::move(bus).error();
   server->bus_ = *std::move(bus);
   options.api.data_directory = options.data_directory;
+  // Those who have not shown who they are, probes among them, have an eighth of the requests.
+  const std::size_t unproven = options.http.in_flight_max / 8;
+  options.api.requests.max = std::max<std::size_t>(1, options.http.in_flight_max - unproven);
+  options.api.unproven_requests.max = std::max<std::size_t>(8, unproven);
   if (const Status opened = server->OpenQueue(options); !opened) return opened.error();
   server->api_ = std::make_unique<Api>(
       Api::Parts{*server->engine_.engine, *server->engine_.work, *server->engine_.artifacts,
                  *server->bus_, server->tokens_.get(), *server->audit_, *server->queue_,
-                 *server->streams_, SystemClock(), SystemRandom()},
+                 *server->streams_, WatchedSystemClock(), SystemRandom()},
       std::move(options.api));
-  slot.api.store(server->api_.get());
+  slot.Fill(*server->api_);
   server->engine_.engine->SetEndListener(&server->on_end_);
   auto http = HttpServer::Start(std::move(options.http), *server->api_);
   if (!http) return std::move(http).error();
@@ -135,7 +176,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
 Status RunningServer::OpenQueue(const ServerOptions& options) {
   StateStore& store = engine_.engine->store();
   Committer& committer = engine_.engine->embedded_log().committer();
-  streams_ = std::make_unique<RunStreams>(store, committer, SystemClock());
+  streams_ = std::make_unique<RunStreams>(store, committer, WatchedSystemClock());
   courier_ = std::make_unique<HttpCourier>(SystemClock(), options.queue_allow_private);
   // Messages of a run are its group: a run that is paused gets none.
   const auto is_held = [&store](const std::string& tenant_id, const std::string& group) {
@@ -151,7 +192,7 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
     return WakeStalledRun(*store.Read(), tenant_id, RunId(group), later);
   };
   auto queue = MessageQueue::Open(
-      {store, committer, SystemClock(), SystemRandom(), *courier_, is_held, is_gone, wake},
+      {store, committer, WatchedSystemClock(), SystemRandom(), *courier_, is_held, is_gone, wake},
       options.queue);
   if (!queue) return std::move(queue).error();
   queue_ = *std::move(queue);
@@ -160,13 +201,18 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
 
 // Workers may still report while steps finish; then the sockets close.
 bool RunningServer::Drain(std::chrono::milliseconds wait) {
-  constexpr std::chrono::milliseconds kToAnswer{1'000};
+  const auto end = SteadyNow() + wait;
+  const auto to_answer = std::min<std::chrono::milliseconds>(std::chrono::seconds(1), wait / 4);
   Tell({LogLevel::kInfo, "server.drain", "taking no more requests"});
   api_->SetDraining();
   queue_->Stop();
   engine_.work->StopLending();
-  const bool finished = engine_.engine->Drain(wait);
-  return http_->Drain(kToAnswer) && finished;
+  const bool finished = engine_.engine->Drain(wait - to_answer);
+  const auto left = std::chrono::floor<std::chrono::milliseconds>(end - SteadyNow());
+  const bool answered = http_->Drain(std::clamp(left, std::chrono::milliseconds(0), to_answer));
+  // Whoever asked and has no answer yet asks the next process.
+  api_->Abandon();
+  return answered && finished;
 }
 
 RunningServer::~RunningServer() {
@@ -181,16 +227,14 @@ RunningServer::~RunningServer() {
     engine_.engine->Stop();
     engine_.work->StopLending();
   }
-  if (started_) {
-    Note("server.stop");
-    Tell({LogLevel::kInfo, "server.stop", "stopped"});
-  }
+  if (started_) Note("server.stop");
   api_.reset();
   bus_.reset();
   queue_.reset();
   streams_.reset();
   engine_.engine.reset();
   if (tokens_) (void)tokens_->Save();
+  if (started_) Tell({LogLevel::kInfo, "server.stop", "stopped"});
 }
 
 }  // namespace
@@ -226,6 +270,13 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 
 bool IsLoopback(std::string_view address) {
   const std::size_t colon = address.rfind(':');
+  // "localhost:evil.example" is no address, whatever it begins with.
+  if (colon != std::string_view::npos && !address.ends_with(']')) {
+    const std::string_view port = address.substr(colon + 1);
+    const bool digits = !port.empty() && port.size() <= 5 &&
+                        port.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!digits) return false;
+  }
   std::string host(address.substr(0, colon == std::string_view::npos ? address.size() : colon));
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);

@@ -10,7 +10,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/timestamp.h"
+#include "engine/embedded_log.h"
 #include "serve/permissions.h"
+#include "store/state_store.h"
+#include "testing/manual_clock.h"
+#include "testing/orders.h"
 #include "testing/server_workbench.h"
 
 namespace everstep {
@@ -217,6 +221,29 @@ TEST_F(ServerAdminTest, TheAuditLogSaysWhoDidWhat) {
   EXPECT_NE(bench_.Get(bench_.admin(), "/v1/audit").body.find("server.start"), std::string::npos);
 }
 
+TEST_F(ServerAdminTest, AStoreFromTheFutureIsAnAlertAndNamedWhereReadinessIsAsked) {
+  bench_.Stop();
+  {
+    ManualClock ahead;
+    ahead.Advance(SystemClock().Now() - ahead.Now() + std::chrono::hours(3));
+    auto store = OpenRocksdbStore(bench_.directory() + "/store", {});
+    ASSERT_TRUE(store);
+    SeededRandom random(1);
+    EmbeddedLog log(std::move(*store), ahead, random, {});
+    const AppendOrder order = Order("r", EventType::kRunStarted);
+    auto submission = log.authority().Submit(std::span(&order, 1), DefaultScope());
+    ASSERT_TRUE(log.authority().Await(std::move(submission)).front());
+  }
+  bench_.Restart();
+  ServerReply ready;
+  do {  // until the clock is looked at
+    ready = bench_.Get("", "/readyz");
+  } while (ready.body == "recovering\n" || ready.body == "ready\n");
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.body.find("ready\nclock: the clock says "), 0U) << ready.body;
+  EXPECT_NE(Get("/v1/alerts").body.find("CLOCK_BEHIND_STORE"), std::string::npos);
+}
+
 TEST_F(ServerAdminTest, HealthAndDocumentsAreOpen) {
   EXPECT_EQ(bench_.Get("", "/livez").body, "ok\n");
   EXPECT_EQ(bench_.Get("", "/readyz").body, "ready\n");
@@ -247,6 +274,9 @@ TEST(ServerStartTest, WithoutAuthenticationItListensOnLoopbackOnly) {
   ASSERT_FALSE(server);
   EXPECT_EQ(server.error().code, ErrorCode::kInvalidArgument);
   EXPECT_TRUE(IsLoopback("127.0.0.1:1") && IsLoopback("[::1]:1") && IsLoopback("localhost:1"));
+  EXPECT_TRUE(IsLoopback("localhost"));
+  EXPECT_FALSE(IsLoopback("localhost:evil.example") || IsLoopback("127.0.0.1:1.evil.example") ||
+               IsLoopback("localhost:") || IsLoopback("[::1]:x") || IsLoopback("localhost:999999"));
   EXPECT_FALSE(IsLoopback("10.0.0.1:1") || IsLoopback("[::]:1") || IsLoopback("host:1"));
 }
 
@@ -256,6 +286,19 @@ TEST(ServerStartTest, ADevelopersServerNeedsNoToken) {
   ServerWorkbench bench(std::move(options));
   EXPECT_EQ(bench.Get("", "/v1/runs").status, 200);
   EXPECT_EQ(bench.Get("", "/v1/tokens").status, 404);
+}
+
+TEST(ServerStartTest, ADevelopersServerIsNotForPagesOfOthers) {
+  ServerOptions options;
+  options.authentication = false;
+  ServerWorkbench bench(std::move(options));
+  for (const char* origin : {"http://localhost:evil.example", "http://127.0.0.1:80.evil.example",
+                             "http://evil.example", "https://localhost", "null"}) {
+    const ServerReply reply = bench.Get("", "/v1/runs", {{"Origin", origin}});
+    EXPECT_EQ(reply.status, 403) << origin;
+    EXPECT_EQ(reply.Code(), "AUTHZ_DENIED") << origin;
+  }
+  EXPECT_EQ(bench.Get("", "/v1/runs", {{"Origin", "http://localhost:3000"}}).status, 200);
 }
 
 }  // namespace

@@ -101,6 +101,11 @@ void StreamLog::Write(const LogLine& line) {
   changed_.notify_one();
 }
 
+bool StreamLog::Flush(std::chrono::milliseconds wait) {
+  std::unique_lock lock(mutex_);
+  return written_.wait_for(lock, wait, [this] { return queue_.empty() && !writing_; });
+}
+
 void StreamLog::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -117,9 +122,12 @@ void StreamLog::Run() {
                      clock_.Now(), options_.format);
       dropped_ = 0;
     }
+    writing_ = true;
     lock.unlock();
     WriteAll(options_.descriptor, text);
     lock.lock();
+    writing_ = false;
+    written_.notify_all();
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -54,6 +55,8 @@ class StreamLog final : public ServerLog {
   ~StreamLog() override;
 
   void Write(const LogLine& line) override;
+  // Waits until every line is written. False: that took longer than `wait`.
+  bool Flush(std::chrono::milliseconds wait);
 
  private:
   void Run();
@@ -62,7 +65,9 @@ class StreamLog final : public ServerLog {
   Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable written_;
   std::deque<std::string> queue_;
+  bool writing_ = false;
   std::uint64_t dropped_ = 0;
   bool stopping_ = false;
   std::thread writer_;

@@ -62,6 +62,27 @@ TEST(ServerLogTest, LinesBelowTheLevelAreLeftOut) {
   ::close(ends[0]);
 }
 
+TEST(ServerLogTest, AFlushEndsWhenEveryLineIsWritten) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ManualClock clock;
+  std::thread reader;
+  {
+    StreamLog log({ends[1], LogFormat::kText, LogLevel::kInfo}, clock);
+    log.Write(Slow());
+    EXPECT_TRUE(log.Flush(std::chrono::hours(1)));
+    std::array<char, 16> first{};
+    EXPECT_EQ(::read(ends[0], first.data(), first.size()), 16);
+    // More than the pipe holds.
+    for (std::size_t i = 0; i < StreamLog::kQueuedMax; ++i) log.Write(Slow());
+    EXPECT_FALSE(log.Flush(std::chrono::milliseconds(1)));
+    reader = std::thread([&] { ReadAll(ends[0]); });
+  }
+  ::close(ends[1]);
+  reader.join();
+  ::close(ends[0]);
+}
+
 TEST(ServerLogTest, WhoDoesNotReadHoldsNobodyUp) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);

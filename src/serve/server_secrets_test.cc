@@ -6,14 +6,17 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "bus/webhook_signature.h"
 #include "serve/router.h"
 #include "testing/server_workbench.h"
+#include "work/secret_file.h"
 
 namespace everstep {
 namespace {
@@ -119,6 +122,73 @@ TEST_F(ServerSecretsTest, NothingThatCanBeReadHasASecretInIt) {
       ExpectAbsent(FileText(file.path().string()), kCanary, file.path().string());
     }
   }
+}
+
+std::string PlanThatReads(const std::string& provider, const std::string& key) {
+  return "metadata: {planId: spy, planVersion: '1'}\n"
+         "steps:\n"
+         "- {stepId: far, kind: far.away,\n"
+         "   secretRefs: [{name: s, provider: " +
+         provider + ", key: " + key +
+         "}],\n"
+         "   inputs: {key: '{{ secrets.s }}'}}\n";
+}
+
+TEST_F(ServerSecretsTest, ATenantReadsItsOwnSecretsAndNobodyElses) {
+  ServerOptions options = Options();
+  options.engine.tools.secret_variables = {"shop=EVERSTEP_TEST_CANARY"};
+  bench_.Restart(options);
+  const std::string path = bench_.directory() + "/secrets";
+  const std::string key(32, 'k');
+  std::ofstream(path + ".key", std::ios::binary) << key;
+  SecretFile file(path, SecretFileKey{"", key}, SystemRandom());
+  ASSERT_TRUE(file.Set(SecretOwner::Tenant("shop"), "db", kCanary));
+  ASSERT_TRUE(file.Set(SecretOwner::Server(), "hook", kCanary));
+  ASSERT_TRUE(file.Set(SecretOwner::Tenant("default"), "old", kCanary));
+  const std::string rival = bench_.Token("rival", "tenant-admin");
+  const std::string worker = bench_.RegisterWorker(token_, "far.away");
+  const std::string spy = bench_.RegisterWorker(rival, "far.away");
+  const auto poll = [&](const std::string& token, const std::string& who) {
+    return bench_.Post(token, "/v1/workers/" + who + "/poll", R"({"max":1,"waitMs":9000})").body;
+  };
+  const std::vector<std::pair<std::string, std::string>> own = {{"env", "EVERSTEP_TEST_CANARY"},
+                                                                {"file", "db"}};
+  for (const auto& [provider, name] : own) {
+    bench_.StartRun(token_, PlanThatReads(provider, name));
+    EXPECT_NE(poll(token_, worker).find(kCanary), std::string::npos) << provider;
+  }
+  // Each way to another's secret fails, and in the same words as for one that nobody has.
+  const std::vector<std::pair<std::string, std::string>> others = {{"env", "EVERSTEP_TEST_CANARY"},
+                                                                   {"env", "PATH"},
+                                                                   {"env", "EVERSTEP_NOT_SET"},
+                                                                   {"file", "db"},
+                                                                   {"file", "hook"},
+                                                                   {"file", "old"},
+                                                                   {"file", "shop/db"},
+                                                                   {"file", "nothing"}};
+  std::set<std::string> words;
+  for (const auto& [provider, name] : others) {
+    const std::string run = bench_.StartRun(rival, PlanThatReads(provider, name));
+    std::string answer;
+    // A poll finds out that the secret is unavailable; it may be told of that by an empty answer.
+    for (int i = 0; i < 50; ++i) {
+      bench_.Post(rival, "/v1/workers/" + spy + "/poll", R"({"max":1,"waitMs":200})");
+      answer = bench_.Get(rival, "/v1/runs/" + run + "?wait=200ms").body;
+      if (answer.find("FAILED") != std::string::npos) break;
+    }
+    EXPECT_NE(answer.find("SECRET_UNAVAILABLE"), std::string::npos) << answer;
+    ExpectAbsent(answer, kCanary, name);
+    const auto view = ValueFromJson(answer);
+    ASSERT_TRUE(view);
+    std::string message = ToText(view->Get("errorMessage"));
+    for (const std::string& word : {"'" + provider + "'", "'" + name + "'"}) {
+      const std::size_t at = message.find(word);
+      ASSERT_NE(at, std::string::npos) << message;
+      message.erase(at, word.size());
+    }
+    words.insert(message);
+  }
+  EXPECT_EQ(words.size(), 1U) << *words.begin() << "\n" << *words.rbegin();
 }
 
 TEST_F(ServerSecretsTest, TokensAreInTheAnswerToTheirMakingAlone) {

@@ -7,6 +7,7 @@
 #include "flow/nearest.h"
 #include "serve/private_file.h"
 #include "serve/settings_file.h"
+#include "work/secret_variables.h"
 
 namespace everstep {
 namespace {
@@ -69,6 +70,7 @@ class Loading {
     TakeTenants();
     TakeWebhooks();
     TakeSinks();
+    CheckSecretVariables();
     CheckVariables();
     Complete();
     if (faults_.empty()) return std::move(loaded_);
@@ -155,6 +157,14 @@ class Loading {
     }
   }
 
+  void CheckSecretVariables() {
+    const auto read = SecretVariables::Parse(loaded_.settings.server.engine.tools.secret_variables);
+    if (read) return;
+    for (const Fault& fault : read.error().faults) {
+      faults_.push_back({"", "'secrets.env': " + fault.message});
+    }
+  }
+
   // What differs by a letter or two from a name that there is was meant to be it. Others are only
   // told of: a service named `everstep` has EVERSTEP_SERVICE_HOST in all pods beside it.
   void CheckVariables() {
@@ -230,11 +240,20 @@ class Loading {
                                        : settings.overload == "delay" ? Overload::kDelay
                                                                       : Overload::kReject;
     server.authentication = !settings.dev;
+    if (settings.dev) settings.tenant_share = 100;  // there is one tenant
+    server.work.tenant_share = settings.tenant_share;
+    server.queue.tenant_share = settings.tenant_share;
+    server.bus.tenant_share = settings.tenant_share;
+    server.api.streams = {server.http.connections_max, settings.tenant_share};
+    server.api.requests.tenant_percent = settings.tenant_share;
+    server.http.tenant_share = settings.tenant_share;
     if (settings.dev) {
       server.engine.tools.enabled.clear();  // all
       server.engine.tools.allow_private_addresses = true;
       server.bus.private_addresses = true;
       server.engine.tools.plan_schemes = {"file", "https"};
+      server.engine.tools.secret_variables = {"*=*"};
+      server.engine.tools.http_proxies = {"*"};
       return;
     }
     server.engine.tools.enabled.assign(std::begin(kHarmlessTools), std::end(kHarmlessTools));
@@ -256,6 +275,8 @@ std::string Cell(std::string_view text) {
 ServeSettings::ServeSettings() {
   server.engine.tools.allow_private_addresses = false;
   server.engine.tools.plan_schemes = {"https"};
+  server.engine.tools.secret_variables.clear();
+  server.engine.tools.http_proxies.clear();
 }
 
 std::string VariableOf(std::string_view key) {

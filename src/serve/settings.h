@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_limit.h"
 #include "everstep/result.h"
 #include "serve/server.h"
 #include "serve/setting_value.h"
@@ -30,6 +31,7 @@ struct ServeSettings {
   std::string overload = "queue";  // of server.engine.admission
   std::vector<std::string> tools;  // beside the harmless ones
   std::vector<std::string> sink_files;
+  std::uint32_t tenant_share = SharedLimit::kPercent;        // percent of limits that tenants share
   std::map<std::string, std::vector<std::string>> webhooks;  // references, per tenant
 };
 

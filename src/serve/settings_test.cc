@@ -31,12 +31,14 @@ const SettingValue& ValueOf(const LoadedSettings& loaded, std::string_view key) 
 TEST(SettingsTest, WithoutSourcesTheDefaultsHold) {
   const auto loaded = LoadSettings({});
   ASSERT_TRUE(loaded);
-  EXPECT_THAT(loaded->settings.server.http.listen, ElementsAre("127.0.0.1:7233"));
+  EXPECT_THAT(loaded->settings.server.http.listen, ElementsAre("127.0.0.1:7377"));
   EXPECT_TRUE(loaded->settings.server.authentication);
   EXPECT_THAT(loaded->settings.server.engine.tools.enabled,
               ElementsAre("noop", "echo", "merge", "sleep", "http"));
   EXPECT_FALSE(loaded->settings.server.engine.tools.allow_private_addresses);
   EXPECT_THAT(loaded->settings.server.engine.tools.plan_schemes, ElementsAre("https"));
+  EXPECT_TRUE(loaded->settings.server.engine.tools.secret_variables.empty());
+  EXPECT_TRUE(loaded->settings.server.engine.tools.http_proxies.empty());
   EXPECT_EQ(ValueOf(*loaded, "drainTimeout").text, "20s");
   EXPECT_EQ(ValueOf(*loaded, "drainTimeout").source, "default");
 }
@@ -164,20 +166,39 @@ TEST(SettingsTest, AMistypedVariableIsRefusedAndAStrangeOneTold) {
                        "EVERSTEP_IDEMPOTENCY_KEY",
                        "EVERSTEP_IO_THREADS",
                        "EVERSTEP_PORT",
-                       "EVERSTEP_PORT_7233_TCP",
-                       "EVERSTEP_PORT_7233_TCP_PROTO",
+                       "EVERSTEP_PORT_7377_TCP",
+                       "EVERSTEP_PORT_7377_TCP_PROTO",
                        "EVERSTEP_SERVICE_HOST",
                        "EVERSTEP_SERVICE_PORT",
                        "EVERSTEP_SERVICE_PORT_API"};
   const auto loaded = LoadSettings(sources);
   ASSERT_TRUE(loaded) << ToString(loaded.error());
   EXPECT_THAT(loaded->strange_variables,
-              ElementsAre("EVERSTEP_ENV", "EVERSTEP_PORT", "EVERSTEP_PORT_7233_TCP",
-                          "EVERSTEP_PORT_7233_TCP_PROTO", "EVERSTEP_SERVICE_HOST",
+              ElementsAre("EVERSTEP_ENV", "EVERSTEP_PORT", "EVERSTEP_PORT_7377_TCP",
+                          "EVERSTEP_PORT_7377_TCP_PROTO", "EVERSTEP_SERVICE_HOST",
                           "EVERSTEP_SERVICE_PORT", "EVERSTEP_SERVICE_PORT_API"));
   sources.variables = {"EVERSTEP_IO_THRADS"};
   EXPECT_THAT(FaultsOf(sources), HasSubstr("EVERSTEP_IO_THRADS: there is no such setting; did you "
                                            "mean 'EVERSTEP_IO_THREADS'?"));
+}
+
+TEST(SettingsTest, TenantsReadTheVariablesThatAreListedForThem) {
+  const auto loaded = LoadSettings(FromFile("secrets: {env: [acme=STRIPE_KEY, 'acme=ACME_*']}\n"));
+  ASSERT_TRUE(loaded);
+  EXPECT_THAT(loaded->settings.server.engine.tools.secret_variables,
+              ElementsAre("acme=STRIPE_KEY", "acme=ACME_*"));
+  EXPECT_THAT(FaultsOf(FromFile("secrets: {env: [STRIPE_KEY]}\n")),
+              HasSubstr("'secrets.env': 'STRIPE_KEY' must be TENANT=NAME"));
+}
+
+TEST(SettingsTest, TheShareOfATenantHoldsForEveryLimitThatIsShared) {
+  const auto loaded = LoadSettings(FromFile("limits: {tenantShare: 25, connections: 100}\n"));
+  ASSERT_TRUE(loaded);
+  const ServerOptions& server = loaded->settings.server;
+  EXPECT_EQ(server.work.tenant_share, 25U);
+  EXPECT_EQ(server.queue.tenant_share, 25U);
+  EXPECT_EQ(server.bus.tenant_share, 25U);
+  EXPECT_EQ(server.api.streams.tenant_max(), 25U);
 }
 
 TEST(SettingsTest, AFileOfCommentsSaysNothing) {

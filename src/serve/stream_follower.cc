@@ -47,6 +47,7 @@ void StreamFollower::Work() {
 void StreamFollower::Finish() {
   over_ = true;
   reply_->End();
+  share_.Release();
   self_.reset();
 }
 

@@ -6,6 +6,7 @@
 
 #include "net/http_server.h"
 #include "queue/run_streams.h"
+#include "serve/party_shares.h"
 
 namespace everstep {
 
@@ -15,8 +16,12 @@ namespace everstep {
 class StreamFollower final : public std::enable_shared_from_this<StreamFollower> {
  public:
   StreamFollower(RunStreams& streams, StreamName name, std::uint64_t from,
-                 std::shared_ptr<ReplyStream> reply)
-      : streams_(streams), name_(std::move(name)), next_(from), reply_(std::move(reply)) {}
+                 std::shared_ptr<ReplyStream> reply, PartyShares::Share share)
+      : streams_(streams),
+        name_(std::move(name)),
+        next_(from),
+        share_(std::move(share)),
+        reply_(std::move(reply)) {}
 
   // Goes on by itself until the stream or the client ends.
   void Begin();
@@ -34,8 +39,9 @@ class StreamFollower final : public std::enable_shared_from_this<StreamFollower>
   std::atomic<std::uint32_t> asked_{0};
   std::atomic<bool> waiting_{false};  // for the stream to grow
   std::atomic<bool> woken_{false};    // it has grown, or nothing has come for a while
-  std::uint64_t next_;                // of who works, as the next two
+  std::uint64_t next_;                // of who works, as the next three
   bool over_ = false;
+  PartyShares::Share share_;  // of the streams that the tenant may follow, until it is over
   std::shared_ptr<StreamFollower> self_;  // until it is over
   const std::shared_ptr<ReplyStream> reply_;
 };

@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "event/event_record.h"
-#include "store/row_values.h"
 
 namespace everstep {
 namespace {
@@ -14,7 +13,8 @@ constexpr std::size_t kOutboxChangesMax = 256;
 
 }  // namespace
 
-void ChangeEncoder::Encode(std::span<const RunChange* const> changes, WriteBatch& batch) {
+void ChangeEncoder::Encode(std::span<const RunChange* const> changes, StoreHeads& heads,
+                           WriteBatch& batch) {
   for (const RunChange* change : changes) {
     EVERSTEP_ASSERT(!change->events.empty());
     EVERSTEP_ASSERT(change->events.back().seq == change->state.last_seq);
@@ -29,14 +29,16 @@ void ChangeEncoder::Encode(std::span<const RunChange* const> changes, WriteBatch
   for (const RunChange* change : by_run_) PutTimers(*change, batch);
   // A token may go from one run to another.
   for (const RunChange* change : changes) PutTokens(*change, batch);
-  PutOutbox(changes, batch);
+  PutOutbox(changes, heads, batch);
 }
 
 void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
   auto key = change.instance_keys.begin();
+  std::uint64_t& row_bytes = counts_.Edit(change.state.scope.tenant_id).row_bytes;
   for (const Event& event : change.events) {
     value_.clear();
     EncodeEventRecord(event, value_);
+    row_bytes += value_.size();
     batch.Put(Table::kEvents, keys_.Event(change.run_no, event.seq), value_);
     // Other events are found by their key through the chain of their entity.
     if (event.instance_id.empty()) continue;
@@ -78,18 +80,27 @@ void ChangeEncoder::PutRun(const RunChange& change, WriteBatch& batch) {
   }
 }
 
-void ChangeEncoder::PutOutbox(std::span<const RunChange* const> changes, WriteBatch& batch) {
+void ChangeEncoder::PutOutbox(std::span<const RunChange* const> changes, StoreHeads& heads,
+                              WriteBatch& batch) {
+  const Position set_back_until = heads.set_back_until;
   while (!changes.empty()) {
     const auto row = changes.first(std::min(changes.size(), kOutboxChangesMax));
     value_.clear();
     for (const RunChange* change : row) {
-      EncodeOutboxChange({change->run_no, change->events.front().seq, change->events.back().seq,
-                          change->events.back().persisted_at},
+      EVERSTEP_ASSERT(change->position.value() == heads.last_position.value() + 1);
+      heads.last_run = std::max(heads.last_run, change->run_no);
+      const Event& last = change->events.back();
+      const Timestamp committed_at = heads.Place(change->position, last.persisted_at);
+      EncodeOutboxChange({change->run_no, change->events.front().seq, last.seq, committed_at},
                          value_);
     }
     batch.Put(Table::kIndex, keys_.Outbox(row.back()->position), value_);
     changes = changes.subspan(row.size());
   }
+  if (heads.set_back_until == set_back_until) return;
+  value_.clear();
+  EncodeHeads(heads, value_);
+  batch.Put(Table::kMeta, keys_.Heads(), value_);
 }
 
 void ChangeEncoder::PutTokens(const RunChange& change, WriteBatch& batch) {

@@ -7,6 +7,7 @@
 
 #include "store/key_value.h"
 #include "store/row_keys.h"
+#include "store/row_values.h"
 #include "store/state_store.h"
 #include "store/tenant_counts.h"
 
@@ -20,14 +21,14 @@ class ChangeEncoder {
  public:
   explicit ChangeEncoder(TenantCounts& counts) : counts_(counts) {}
 
-  // In order of commit.
-  void Encode(std::span<const RunChange* const> changes, WriteBatch& batch);
+  // In order of commit, behind what `heads` have come to; they move on.
+  void Encode(std::span<const RunChange* const> changes, StoreHeads& heads, WriteBatch& batch);
 
  private:
   void PutEvents(const RunChange& change, WriteBatch& batch);
   void PutEntities(const RunChange& change, WriteBatch& batch);
   void PutRun(const RunChange& change, WriteBatch& batch);
-  void PutOutbox(std::span<const RunChange* const> changes, WriteBatch& batch);
+  void PutOutbox(std::span<const RunChange* const> changes, StoreHeads& heads, WriteBatch& batch);
   void PutTokens(const RunChange& change, WriteBatch& batch);
   void PutTimers(const RunChange& change, WriteBatch& batch);
 

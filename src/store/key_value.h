@@ -56,6 +56,10 @@ class KeyValue {
   virtual Status Refresh() = 0;
   virtual Status Backup(const std::string& directory) = 0;
   virtual Status Compact() = 0;
+  // kStoreCorrupt: damage that a read has met, or a file that is no longer there. Cheap.
+  virtual Status Health() { return Ok(); }
+  // Reads every block of every file and checks it: kStoreCorrupt names the first damage.
+  virtual Status CheckFiles() { return Ok(); }
   virtual std::uint64_t DiskBytes() = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "event/event_record.h"
 #include "store/keyed_store.h"
 #include "store/memory_key_value.h"
@@ -258,6 +259,28 @@ TEST_F(StoreCheckTest, CountsThatDoNotAgree) {
   ExpectFault("tenant acme has no counts");
 }
 
+TEST_F(StoreCheckTest, BytesThatDoNotAgree) {
+  StoreCounts counts = bench_.Read()->Counts("acme");
+  ++counts.row_bytes;
+  std::string row;
+  EncodeCounts(counts, row);
+  Put(Table::kMeta, keys_.Counts("acme"), row);
+  ExpectFault("bytes of events and documents, but");
+}
+
+TEST_F(StoreCheckTest, BytesThatAnEarlierVersionDidNotCountAreNoFault) {
+  const StoreCounts counts = bench_.Read()->Counts("acme");
+  std::string row;
+  ByteWriter writer(row);
+  writer.Varint(counts.events);
+  for (const std::uint64_t runs : counts.runs_by_status) writer.Varint(runs);
+  Put(Table::kMeta, keys_.Counts("acme"), row);
+  EXPECT_THAT(bench_.Faults(), testing::IsEmpty());
+  const auto read = DecodeCounts(row);
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->counts_bytes);
+}
+
 TEST_F(StoreCheckTest, AnEventThatTheOutboxDoesNotTellOf) {
   Delete(Table::kIndex, keys_.Outbox(Position(7)));
   ExpectFault("run-1: the outbox tells of 7 of 8 events");
@@ -282,7 +305,7 @@ TEST_F(StoreCheckTest, AnOutboxOutOfOrder) {
   std::string row;
   EncodeOutboxChange({run_, EventSeq(4), EventSeq(4), FromMicros(1)}, row);
   Put(Table::kIndex, keys_.Outbox(Position(3)), row);
-  ExpectFault("outbox position 3 was persisted before the one ahead of it");
+  ExpectFault("outbox position 3 was committed before the one ahead of it");
 }
 
 TEST_F(StoreCheckTest, TombstonesAndTheirAges) {

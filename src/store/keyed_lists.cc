@@ -283,7 +283,7 @@ Result<std::vector<OutboxEntry>> KeyedReader::ReadOutbox(Position after, std::si
       if (!run_id) return std::move(run_id).error();
       if (!*run_id) continue;
       entries.push_back(
-          {position, **run_id, change.first_seq, change.last_seq, change.persisted_at});
+          {position, **run_id, change.first_seq, change.last_seq, change.committed_at});
     }
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
@@ -308,7 +308,7 @@ Result<Position> KeyedReader::PositionBefore(Timestamp time) {
     const auto told = DecodeOutbox(*last, row->value());
     if (!told) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
     const auto earlier = std::ranges::count_if(
-        told->changes, [time](const OutboxChange& change) { return change.persisted_at < time; });
+        told->changes, [time](const OutboxChange& change) { return change.committed_at < time; });
     const std::uint64_t first_later = told->first.value() + static_cast<std::uint64_t>(earlier);
     if (first_later > middle) {
       low = std::min(first_later, high);
@@ -317,6 +317,17 @@ Result<Position> KeyedReader::PositionBefore(Timestamp time) {
     }
   }
   return Position(low - 1);
+}
+
+Result<std::optional<Timestamp>> KeyedReader::EarliestBehind(Position after) {
+  const auto heads = Heads();
+  if (!heads) return heads.error();
+  const auto next = ReadOutbox(after, 1);
+  if (!next) return next.error();
+  if (next->empty()) return std::optional<Timestamp>();
+  const bool set_back = next->front().position <= heads->set_back_until;
+  const Timestamp first = next->front().committed_at;
+  return std::optional(set_back ? first - heads->set_back_by : first);
 }
 
 Result<StoreHeads> KeyedReader::Heads() {
@@ -341,7 +352,7 @@ Result<StoreHeads> KeyedReader::Heads() {
     const auto told = DecodeOutbox(*position, row->value());
     if (!told) return CorruptRow({.table = Table::kIndex}, "the last outbox row cannot be read");
     heads.last_position = std::max(heads.last_position, *position);
-    heads.last_persisted_at = std::max(heads.last_persisted_at, told->changes.back().persisted_at);
+    heads.last_persisted_at = std::max(heads.last_persisted_at, told->changes.back().committed_at);
   }
   heads_ = heads;
   return heads;

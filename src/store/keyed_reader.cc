@@ -246,7 +246,7 @@ Result<std::optional<Event>> KeyedReader::FindBackwards(const StoredRun& run, co
     auto event = EventAt(run, seq);
     if (!event) return event;
     const RowPlace place{Table::kEvents, run.run_id.value(), run.run_no, seq};
-    if (!*event) return CorruptRow(place, "the event is missing");
+    if (!*event) return MissingEvent(run, seq);
     if (SameKey(**event, like)) return event;
     if ((*event)->logical_attempt < like.logical_attempt) break;
     if ((**event).*previous >= seq) return CorruptRow(place, "the chain does not go back");
@@ -267,6 +267,13 @@ Result<std::vector<Event>> KeyedReader::ReadEvents(const StoredRun& run, const E
   return ReadRange(run, query);
 }
 
+Error KeyedReader::MissingEvent(const StoredRun& run, EventSeq seq) const {
+  Error error =
+      CorruptRow({Table::kEvents, run.run_id.value(), run.run_no, seq}, "the event is missing");
+  if (damage_ != nullptr) damage_->Note(error);
+  return error;
+}
+
 Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const EventQuery& query) {
   std::vector<Event> events;
   EventSeq expected = Next(query.after);
@@ -275,7 +282,7 @@ Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const Ev
     const auto key = ParseEventKey(row->key());
     if (!key || key->run != run.run_no) break;
     const RowPlace place{Table::kEvents, run.run_id.value(), run.run_no, expected};
-    if (key->seq != expected) return CorruptRow(place, "the event is missing");
+    if (key->seq != expected) return MissingEvent(run, expected);
     auto event = DecodeEventRecord(row->value());
     if (!event) return At(place, std::move(event).error());
     if (event->seq != expected) return CorruptRow(place, "the record is of another seq");
@@ -284,6 +291,15 @@ Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const Ev
   }
   if (!row->status()) {
     return At({Table::kEvents, run.run_id.value(), run.run_no, expected}, row->status().error());
+  }
+  const bool ended = events.size() < query.limit && expected <= query.until;
+  if (ended && expected <= run.state.last_seq) {
+    // The caller's state may be ahead of what is durable; this view's is not.
+    auto stored = RunByNo(run.run_no);
+    if (!stored) return std::move(stored).error();
+    if (*stored && expected <= (*stored)->state.last_seq) {
+      return MissingEvent(run, expected);
+    }
   }
   return events;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +15,29 @@
 
 namespace everstep {
 
+// The first damage that a reader has met. Thread-safe.
+class FirstDamage {
+ public:
+  void Note(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!first_) first_ = error;
+  }
+  std::optional<Error> first() {
+    const std::lock_guard lock(mutex_);
+    return first_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> first_;
+};
+
 // StateReader on one view of sorted tables.
 class KeyedReader final : public StateReader {
  public:
-  explicit KeyedReader(std::unique_ptr<TableView> view) : view_(std::move(view)) {}
+  // `damage` is told of events that should be there and are not.
+  explicit KeyedReader(std::unique_ptr<TableView> view, FirstDamage* damage = nullptr)
+      : view_(std::move(view)), damage_(damage) {}
 
   // A quarantined run whose row cannot be read is found with an empty state.
   Result<std::optional<StoredRun>> FindRun(const RunId& run_id) override;
@@ -41,6 +61,7 @@ class KeyedReader final : public StateReader {
   // Leaves out what belongs to removed runs.
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override;
   Result<Position> PositionBefore(Timestamp time) override;
+  Result<std::optional<Timestamp>> EarliestBehind(Position after) override;
   Result<std::optional<SinkMark>> FindSink(const SinkKey& key) override;
   Result<std::vector<SinkMark>> ListSinks() override;
   Result<std::vector<DeadLetter>> ListDeadLetters(const DeadLetterQuery& query) override;
@@ -76,7 +97,10 @@ class KeyedReader final : public StateReader {
   RowKind ChooseIndex(const RunQuery& query);
   Result<StoredRun> ListedRun(RunNo run);
 
+  Error MissingEvent(const StoredRun& run, EventSeq seq) const;
+
   std::unique_ptr<TableView> view_;
+  FirstDamage* const damage_;
   RowKeys keys_;
   std::optional<StoreHeads> heads_;
   std::unordered_map<RunNo, std::optional<RunId>> run_ids_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -46,12 +47,13 @@ class KeyedStore final : public StateStore {
   Timestamp LastPersistedAt() override { return heads().last_persisted_at; }
   Status Backup(const std::string& directory) override { return tables_->Backup(directory); }
   Status Compact() override { return tables_->Compact(); }
+  Status Health() override;
   Status Check(const std::function<void(StoreFault)>& report) override;
   std::uint64_t DiskBytes() override { return tables_->DiskBytes(); }
 
  private:
   std::unique_ptr<KeyedReader> NewReader() const {
-    return std::make_unique<KeyedReader>(tables_->View());
+    return std::make_unique<KeyedReader>(tables_->View(), &damage_);
   }
   StoreHeads heads() const {
     const std::lock_guard lock(heads_mutex_);
@@ -63,11 +65,14 @@ class KeyedStore final : public StateStore {
   }
   Result<bool> HasFormat();  // false: the tables are empty
   Status LoadCounts(TableView& view);
+  // What the documents of a write add to their tenants' bytes, and take from them.
+  Status CountDocuments(std::span<const TenantDocument* const> documents);
   Status MayWrite() const;
   // Writes the batch and, if it is durable, takes over the counts and heads that belong to it.
   Status Write(WriteBatch& batch, const StoreHeads& after);
 
   const std::unique_ptr<KeyValue> tables_;
+  mutable FirstDamage damage_;
   const StoreAccess access_;
   std::atomic<bool> stopped_ = false;
   mutable std::mutex heads_mutex_;
@@ -212,12 +217,11 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes,
   if (!may || (changes.empty() && documents.empty())) return may;
   const auto batch = tables_->NewBatch();
   StoreHeads after = heads();
-  if (!changes.empty()) encoder_.Encode(changes, *batch);
-  for (const RunChange* change : changes) {
-    EVERSTEP_ASSERT(change->position.value() == after.last_position.value() + 1);
-    after.last_run = std::max(after.last_run, change->run_no);
-    after.last_position = change->position;
-    after.last_persisted_at = std::max(after.last_persisted_at, change->events.back().persisted_at);
+  if (!changes.empty()) encoder_.Encode(changes, after, *batch);
+  const Status counted = CountDocuments(documents);
+  if (!counted) {
+    counts_.Drop();
+    return counted;
   }
   RowKeys keys;
   counts_.PutEdits(keys, *batch);
@@ -229,6 +233,29 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes,
     }
   }
   return Write(*batch, after);
+}
+
+Status KeyedStore::CountDocuments(std::span<const TenantDocument* const> documents) {
+  if (documents.empty()) return Ok();
+  const auto reader = NewReader();
+  std::map<DocumentKey, std::optional<std::uint64_t>> sizes;  // as this write leaves them
+  for (const TenantDocument* document : documents) {
+    if (document->key.tenant_id.empty()) continue;  // of all tenants together
+    const auto [entry, is_new] = sizes.try_emplace(document->key);
+    std::optional<std::uint64_t>& size = entry->second;
+    if (is_new) {
+      const auto before = reader->FindDocument(document->key);
+      if (!before) return before.error();
+      if (*before) size = (*before)->size();
+    }
+    StoreCounts& counts = counts_.Edit(document->key.tenant_id);
+    if (!size && document->text) counts.file_bytes += document->file_bytes;
+    counts.row_bytes -= std::min(counts.row_bytes, size.value_or(0));
+    size.reset();
+    if (document->text) size = document->text->size();
+    counts.row_bytes += size.value_or(0);
+  }
+  return Ok();
 }
 
 Status KeyedStore::Quarantine(const RunId& run_id, std::string_view reason) {
@@ -298,7 +325,19 @@ Status KeyedStore::Purge(std::span<const RunId> runs, Timestamp now, Timestamp e
   return Write(*batch, after);
 }
 
+Status KeyedStore::Health() {
+  if (access_ == StoreAccess::kOwner) {
+    const Status may = MayWrite();
+    if (!may) return may;
+  }
+  if (const auto damage = damage_.first()) return *damage;
+  return tables_->Health();
+}
+
 Status KeyedStore::Check(const std::function<void(StoreFault)>& report) {
+  const Status files = tables_->CheckFiles();
+  if (!files && files.error().code != ErrorCode::kStoreCorrupt) return files;
+  if (!files) report({{}, files.error().message});
   const auto reader = NewReader();
   return CheckRows(*reader, report);
 }

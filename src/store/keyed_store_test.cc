@@ -77,7 +77,9 @@ TEST_F(FailingStore, AfterAnyOtherFailureEveryWriteIsRefused) {
        {WriteFault::kNothingWritten, WriteFault::kWrittenAnyway, WriteFault::kSyncFails}) {
     RunScribe& run = bench_.StartedRun("run-" + std::to_string(static_cast<int>(fault)));
     tables_->PlanFault(fault);
+    EXPECT_TRUE(bench_.store().Health());
     EXPECT_EQ(bench_.Append(run, kStepStarted, "a").error().code, ErrorCode::kIndeterminate);
+    EXPECT_EQ(bench_.store().Health().error().code, ErrorCode::kStoreStopped);
     const std::vector<RunId> runs = {run.run_id()};
     const auto writes = tables_->writes();
     EXPECT_EQ(bench_.store().Commit({}).error().code, ErrorCode::kStoreStopped);

@@ -13,6 +13,9 @@
 
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
+#include "store/block_faults.h"
+#include "store/log_records.h"
+#include "store/store_files.h"
 
 // Debian builds RocksDB for every processor of its kind, without the instruction that computes its
 // checksums, so that each record of the log went through tables. cmake/StaticRocksdb.cmake has the
@@ -43,7 +46,12 @@ using rocksdb::Slice;
 constexpr std::uint64_t kAheadMin = 128 << 10;
 constexpr std::uint64_t kAheadMax = 1 << 20;
 
-bool IsLog(const std::string& path) { return path.ends_with(".log"); }
+std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+bool IsLog(std::string_view path) { return LogNumber(NameOf(path)) != 0; }
+
+IOStatus StatusOf(const Status& status) {
+  return status ? IOStatus::OK() : IOStatus::IOError(status.error().message);
+}
 
 IOStatus Failed(const std::string& path) {
   const int error = errno;
@@ -66,8 +74,12 @@ std::size_t WriteAt(int fd, std::uint64_t offset, std::string_view bytes) {
 
 class OwnersLogFile final : public rocksdb::FSWritableFile {
  public:
-  OwnersLogFile(std::string path, UniqueFd fd, const FileOptions& options)
-      : FSWritableFile(options), path_(std::move(path)), fd_(std::move(fd)) {}
+  OwnersLogFile(std::string path, UniqueFd fd, const FileOptions& options, StoreMark& mark)
+      : FSWritableFile(options),
+        path_(std::move(path)),
+        number_(LogNumber(NameOf(path_))),
+        fd_(std::move(fd)),
+        mark_(mark) {}
 
   using FSWritableFile::Append;
   IOStatus Append(const Slice& data, const IOOptions&, IODebugContext*) override {
@@ -82,7 +94,9 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   }
   IOStatus Flush(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
-    return ::fdatasync(fd_.get()) == 0 ? IOStatus::OK() : Failed(path_);
+    if (::fdatasync(fd_.get()) != 0) return Failed(path_);
+    mark_.LogSynced(number_, size_);
+    return IOStatus::OK();
   }
   bool IsSyncThreadSafe() const override { return true; }
   IOStatus Close(const IOOptions&, IODebugContext*) override {
@@ -108,30 +122,72 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   }
 
   const std::string path_;
+  const std::uint64_t number_;
   UniqueFd fd_;
+  StoreMark& mark_;
   std::uint64_t size_ = 0;
   std::uint64_t zeroed_to_ = 0;
 };
 
-// The grammar of RocksDB's log: blocks of 32 KiB; in a block records of a CRC-32C (masked, 4
-// bytes), a length (2 bytes), a type (1 byte) and that many bytes, all little-endian; what is left
-// of a block and too short for a head is zero.
-constexpr std::size_t kBlockBytes = 32 << 10;
-constexpr std::size_t kHeadBytes = 7;
-constexpr std::uint8_t kRecordTypeMax = 4;  // whole, first, middle, last
-
-// The bytes of the whole record that `rest`, the rest of a block, begins with; 0: there is none.
-std::size_t WholeRecord(std::string_view rest) {
-  if (rest.size() < kHeadBytes) return 0;
-  const auto byte = [&rest](std::size_t i) { return static_cast<std::uint8_t>(rest[i]); };
-  const std::size_t length = byte(4) | static_cast<std::size_t>(byte(5)) << 8;
-  if (byte(6) == 0 || byte(6) > kRecordTypeMax || rest.size() < kHeadBytes + length) return 0;
-  std::uint32_t masked = 0;
-  for (std::size_t i = 4; i-- > 0;) masked = masked << 8 | byte(i);
-  const std::uint32_t crc = Crc32c(rest.substr(kHeadBytes - 1, length + 1));  // the type too
-  if (masked != ((crc >> 15 | crc << 17) + 0xa282ead8U)) return 0;
-  return kHeadBytes + length;
+// What a compaction that has met a damaged block may not do: its result lacks rows.
+IOStatus RefuseIfDamaged() {
+  const std::string fault = FaultOfCompaction();
+  return fault.empty() ? IOStatus::OK() : IOStatus::Corruption(fault);
 }
+
+// A table: a compaction that could not read all of its input does not complete it.
+class OwnersTable final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+
+  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    const IOStatus intact = RefuseIfDamaged();
+    return intact.ok() ? FSWritableFileOwnerWrapper::Sync(options, debug) : intact;
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    const IOStatus intact = RefuseIfDamaged();
+    return intact.ok() ? FSWritableFileOwnerWrapper::Fsync(options, debug) : intact;
+  }
+};
+
+// A MANIFEST: the mark says how much of it is synced.
+class OwnersManifest final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  OwnersManifest(std::uint64_t number, std::unique_ptr<rocksdb::FSWritableFile> file,
+                 StoreMark& mark)
+      : FSWritableFileOwnerWrapper(std::move(file)), number_(number), mark_(mark) {}
+
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    const IOStatus intact = RefuseIfDamaged();
+    if (!intact.ok()) return intact;
+    return Count(data, FSWritableFileOwnerWrapper::Append(data, options, debug));
+  }
+  IOStatus Append(const Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& check, IODebugContext* debug) override {
+    const IOStatus intact = RefuseIfDamaged();
+    if (!intact.ok()) return intact;
+    return Count(data, FSWritableFileOwnerWrapper::Append(data, options, check, debug));
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    return Note(FSWritableFileOwnerWrapper::Sync(options, debug));
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return Note(FSWritableFileOwnerWrapper::Fsync(options, debug));
+  }
+
+ private:
+  IOStatus Count(const Slice& data, IOStatus appended) {
+    if (appended.ok()) bytes_ += data.size();
+    return appended;
+  }
+  IOStatus Note(IOStatus synced) {
+    return synced.ok() ? StatusOf(mark_.ManifestSynced(number_, bytes_)) : synced;
+  }
+
+  const std::uint64_t number_;
+  StoreMark& mark_;
+  std::uint64_t bytes_ = 0;
+};
 
 class VisitorsLogFile final : public rocksdb::FSSequentialFile {
  public:
@@ -164,28 +220,28 @@ class VisitorsLogFile final : public rocksdb::FSSequentialFile {
     return got < 0 ? Failed(path_) : IOStatus::OK();
   }
 
-  // Moves whole_to_ behind the last record that is there as a whole.
+  // Moves whole_to_ to the end of the last record that is there as a whole.
   IOStatus Look() {
-    std::string block(kBlockBytes, '\0');
-    std::uint64_t begin = whole_to_ - whole_to_ % kBlockBytes;
-    std::size_t at = whole_to_ % kBlockBytes;
+    std::string block(kLogBlockBytes, '\0');
+    std::uint64_t begin = whole_to_ - whole_to_ % kLogBlockBytes;
+    std::size_t at = whole_to_ % kLogBlockBytes;
     while (true) {
-      if (kBlockBytes - at < kHeadBytes) {  // nothing but the next block follows
-        begin += kBlockBytes;
+      if (kLogBlockBytes - at < kLogHeadBytes) {  // nothing but the next block follows
+        begin += kLogBlockBytes;
         at = 0;
       }
       ssize_t got = 0;
-      const IOStatus read = ReadAt(begin, kBlockBytes, block.data(), got);
+      const IOStatus read = ReadAt(begin, kLogBlockBytes, block.data(), got);
       if (!read.ok()) return read;
       const std::string_view bytes(block.data(), static_cast<std::size_t>(got));
       const std::size_t from = at;
       while (at < bytes.size()) {
-        const std::size_t record = WholeRecord(bytes.substr(at));
-        if (record == 0) break;
-        at += record;
+        const LogRecord record = WholeRecord(bytes.substr(at));
+        if (record.type == LogRecordType::kNone) break;
+        at += record.bytes;
       }
       if (at > from) whole_to_ = begin + at;
-      if (kBlockBytes - at >= kHeadBytes) return IOStatus::OK();
+      if (kLogBlockBytes - at >= kLogHeadBytes) return IOStatus::OK();
     }
   }
 
@@ -197,18 +253,56 @@ class VisitorsLogFile final : public rocksdb::FSSequentialFile {
 
 class OwnersFiles final : public rocksdb::FileSystemWrapper {
  public:
-  using FileSystemWrapper::FileSystemWrapper;
+  OwnersFiles(const std::shared_ptr<FileSystem>& files, StoreMark& mark)
+      : FileSystemWrapper(files), mark_(mark) {}
   const char* Name() const override { return "everstep.OwnersFiles"; }
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
-    if (!IsLog(path)) return FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    if (IsLog(path)) return NewLog(path, options, file);
+    IOStatus made = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    const std::uint64_t manifest = ManifestNumber(NameOf(path));
+    if (made.ok() && manifest != 0) {
+      *file = std::make_unique<OwnersManifest>(manifest, std::move(*file), mark_);
+    } else if (made.ok() && path.ends_with(".sst")) {
+      *file = std::make_unique<OwnersTable>(std::move(*file));
+    }
+    return made;
+  }
+  IOStatus DeleteFile(const std::string& path, const IOOptions& options,
+                      IODebugContext* debug) override {
+    if (IsLog(path)) {
+      const IOStatus noted = StatusOf(mark_.LogDropped(LogNumber(NameOf(path))));
+      if (!noted.ok()) return noted;
+    }
+    return FileSystemWrapper::DeleteFile(path, options, debug);
+  }
+  IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
+                      IODebugContext* debug) override {
+    IOStatus renamed = FileSystemWrapper::RenameFile(from, to, options, debug);
+    if (!renamed.ok() || NameOf(to) != "CURRENT") return renamed;
+    // The mark must not be ahead of CURRENT, also after a power failure.
+    IOStatus synced = SyncDirectoryOf(to);
+    return synced.ok() ? StatusOf(mark_.ManifestInUse()) : synced;
+  }
+
+ private:
+  static IOStatus SyncDirectoryOf(const std::string& path) {
+    const std::string directory = path.substr(0, path.rfind('/'));
+    const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return fd && ::fsync(fd.get()) == 0 ? IOStatus::OK() : Failed(directory);
+  }
+
+  IOStatus NewLog(const std::string& path, const FileOptions& options,
+                  std::unique_ptr<rocksdb::FSWritableFile>* file) {
     UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!fd) return Failed(path);
-    *file = std::make_unique<OwnersLogFile>(path, std::move(fd), options);
+    *file = std::make_unique<OwnersLogFile>(path, std::move(fd), options, mark_);
     return IOStatus::OK();
   }
+
+  StoreMark& mark_;
 };
 
 class VisitorsFiles final : public rocksdb::FileSystemWrapper {
@@ -229,8 +323,8 @@ class VisitorsFiles final : public rocksdb::FileSystemWrapper {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewOwnersEnv() {
-  return rocksdb::NewCompositeEnv(std::make_shared<OwnersFiles>(FileSystem::Default()));
+std::unique_ptr<rocksdb::Env> NewOwnersEnv(StoreMark& mark) {
+  return rocksdb::NewCompositeEnv(std::make_shared<OwnersFiles>(FileSystem::Default(), mark));
 }
 
 std::unique_ptr<rocksdb::Env> NewVisitorsEnv() {

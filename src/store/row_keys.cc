@@ -251,6 +251,15 @@ std::optional<SinkKey> ParseSinkMarkKey(std::string_view key) {
   return parsed;
 }
 
+std::optional<std::string> ParseDocumentTenant(std::string_view key) {
+  ByteReader reader(key);
+  const bool kind = reader.U8() == static_cast<std::uint8_t>(RowKind::kDocument);
+  reader.U8();  // the document's own kind
+  std::string tenant_id(TakePart(reader));
+  if (!kind || !reader.ok()) return std::nullopt;
+  return tenant_id;
+}
+
 std::optional<DeadLetterRowKey> ParseDeadLetterKey(std::string_view key) {
   ByteReader reader(key);
   const bool kind = reader.U8() == static_cast<std::uint8_t>(RowKind::kDeadLetter);

@@ -122,6 +122,8 @@ std::optional<Position> ParseOutboxKey(std::string_view key);
 std::optional<TimerRowKey> ParseTimerKey(std::string_view key);
 std::optional<TombstoneAgeRowKey> ParseTombstoneAgeKey(std::string_view key);
 std::optional<SinkKey> ParseSinkMarkKey(std::string_view key);
+// The tenant of a document; empty: of none.
+std::optional<std::string> ParseDocumentTenant(std::string_view key);
 std::optional<DeadLetterRowKey> ParseDeadLetterKey(std::string_view key);
 std::optional<ListedRowKey> ParseListedKey(std::string_view key);
 

@@ -27,6 +27,9 @@ void EncodeCounts(const StoreCounts& counts, std::string& out) {
   ByteWriter writer(out);
   writer.Varint(counts.events);
   for (const std::uint64_t runs : counts.runs_by_status) writer.Varint(runs);
+  writer.Varint(counts.row_bytes);
+  writer.Varint(counts.file_bytes);
+  writer.Varint(counts.counts_bytes ? 1 : 0);
 }
 
 std::optional<StoreCounts> DecodeCounts(std::string_view bytes) {
@@ -34,7 +37,24 @@ std::optional<StoreCounts> DecodeCounts(std::string_view bytes) {
   StoreCounts counts;
   counts.events = reader.Varint();
   for (std::uint64_t& runs : counts.runs_by_status) runs = reader.Varint();
+  if (reader.ok() && reader.AtEnd()) {  // written by an earlier version
+    counts.counts_bytes = false;
+    return counts;
+  }
+  counts.row_bytes = reader.Varint();
+  counts.file_bytes = reader.Varint();
+  counts.counts_bytes = reader.Varint() != 0;
   return Whole(reader, counts);
+}
+
+Timestamp StoreHeads::Place(Position position, Timestamp time) {
+  last_position = position;
+  last_persisted_at = std::max(last_persisted_at, time);
+  if (time < last_persisted_at) {
+    set_back_until = position;
+    set_back_by = std::max(set_back_by, last_persisted_at - time);
+  }
+  return last_persisted_at;
 }
 
 void EncodeHeads(const StoreHeads& heads, std::string& out) {
@@ -43,6 +63,9 @@ void EncodeHeads(const StoreHeads& heads, std::string& out) {
   writer.Varint(heads.last_position.value());
   writer.SignedVarint(Micros(heads.last_persisted_at));
   writer.Varint(heads.outbox_front.value());
+  if (heads.set_back_until == Position()) return;
+  writer.Varint(heads.set_back_until.value());
+  writer.SignedVarint(heads.set_back_by.count());
 }
 
 std::optional<StoreHeads> DecodeHeads(std::string_view bytes) {
@@ -52,6 +75,10 @@ std::optional<StoreHeads> DecodeHeads(std::string_view bytes) {
   heads.last_position = Position(reader.Varint());
   heads.last_persisted_at = FromMicros(reader.SignedVarint());
   heads.outbox_front = Position(reader.Varint());
+  if (reader.ok() && !reader.AtEnd()) {
+    heads.set_back_until = Position(reader.Varint());
+    heads.set_back_by = std::chrono::microseconds(reader.SignedVarint());
+  }
   return Whole(reader, heads);
 }
 
@@ -78,7 +105,7 @@ void EncodeOutboxChange(const OutboxChange& change, std::string& out) {
   writer.Varint(change.run.value());
   writer.Varint(change.first_seq.value());
   writer.Varint(change.last_seq.value() - change.first_seq.value());
-  writer.SignedVarint(Micros(change.persisted_at));
+  writer.SignedVarint(Micros(change.committed_at));
 }
 
 std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes) {
@@ -89,7 +116,7 @@ std::optional<OutboxRow> DecodeOutbox(Position last, std::string_view bytes) {
     change.run = RunNo(reader.Varint());
     change.first_seq = EventSeq(reader.Varint());
     change.last_seq = EventSeq(change.first_seq.value() + reader.Varint());
-    change.persisted_at = FromMicros(reader.SignedVarint());
+    change.committed_at = FromMicros(reader.SignedVarint());
     if (!reader.ok() || change.last_seq < change.first_seq) return std::nullopt;
     row.changes.push_back(change);
   } while (!reader.AtEnd());

@@ -17,6 +17,14 @@ struct StoreHeads {
   Position last_position;
   Timestamp last_persisted_at{};
   Position outbox_front{1};  // no row lies before it
+  // The last change whose events were persisted before the latest time until then, because the
+  // clock had been set back, and the longest distance of all such. Zero: there is none.
+  Position set_back_until;
+  std::chrono::microseconds set_back_by{0};
+
+  // Takes note of a change that was persisted at `time`. Answers its place in the order of time:
+  // the latest time until then.
+  Timestamp Place(Position position, Timestamp time);
 };
 
 // A change in the outbox.
@@ -24,7 +32,7 @@ struct OutboxChange {
   RunNo run;
   EventSeq first_seq;
   EventSeq last_seq;
-  Timestamp persisted_at{};
+  Timestamp committed_at{};  // as in OutboxEntry
 };
 // An outbox row: neighbours in the order of commits. Its key is the position of the last.
 struct OutboxRow {

@@ -40,14 +40,28 @@ Status RunRemoval::Remove(const RunId& run_id, Timestamp now) {
   batch_.Delete(Table::kRuns, keys_.RunById(run_id));
   batch_.Delete(Table::kRuns, keys_.RunByNo(**run));
   batch_.Delete(Table::kMeta, keys_.Quarantine(**run));
-  const Status documents = RemoveDocuments(remains->tenant_id, run_id);
+  const Status documents = RemoveDocuments(*remains, run_id);
   if (!documents) return documents;
+  const Status measured = MeasureEvents(*remains, **run);
+  if (!measured) return measured;
   Subtract(*remains);
   removed_.insert(**run);
   return PutTombstone(run_id, {remains->status, remains->last_seq, now});
 }
 
-Status RunRemoval::RemoveDocuments(const std::string& tenant_id, const RunId& run_id) {
+Status RunRemoval::MeasureEvents(Remains& remains, RunNo run) {
+  const std::string prefix(keys_.Run(run));
+  auto row = reader_.view().Seek(Table::kEvents, prefix);
+  for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
+    remains.row_bytes += row->value().size();
+  }
+  // What a damaged block held is not subtracted: the run can be removed all the same.
+  const bool known = row->status() || row->status().error().code == ErrorCode::kStoreCorrupt;
+  return known ? Ok() : row->status();
+}
+
+Status RunRemoval::RemoveDocuments(Remains& remains, const RunId& run_id) {
+  const std::string& tenant_id = remains.tenant_id;
   if (tenant_id.empty()) return Ok();
   for (const DocumentKind kind :
        {DocumentKind::kStream, DocumentKind::kStreamChunk, DocumentKind::kMessageContent}) {
@@ -55,6 +69,7 @@ Status RunRemoval::RemoveDocuments(const std::string& tenant_id, const RunId& ru
     auto row = reader_.view().Seek(Table::kMeta, prefix);
     for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
       batch_.Delete(Table::kMeta, row->key());
+      remains.row_bytes += row->value().size();
       if (kind != DocumentKind::kMessageContent) continue;
       // The message itself stands under its id, among those of all tenants.
       const std::string id(row->key().substr(prefix.size()));
@@ -130,6 +145,7 @@ void RunRemoval::Subtract(const Remains& remains) {
   if (remains.tenant_id.empty()) return;
   StoreCounts& counts = counts_.Edit(remains.tenant_id);
   Reduce(counts.events, remains.last_seq.value());
+  Reduce(counts.row_bytes, remains.row_bytes);
   if (remains.status == RunStatus::kAbsent) return;
   Reduce(counts.runs_by_status[static_cast<std::size_t>(remains.status)], 1);
 }

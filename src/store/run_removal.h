@@ -30,9 +30,11 @@ class RunRemoval {
     RunStatus status = RunStatus::kAbsent;
     EventSeq last_seq;
     std::vector<std::string> index_rows;
+    std::uint64_t row_bytes = 0;  // of its events and documents
   };
   // Its streams, and its messages in the queue.
-  Status RemoveDocuments(const std::string& tenant_id, const RunId& run_id);
+  Status RemoveDocuments(Remains& remains, const RunId& run_id);
+  Status MeasureEvents(Remains& remains, RunNo run);
   // From the run's own rows; kStoreCorrupt when one of them cannot be read.
   Result<Remains> Trace(const RunId& run_id);
   // By a walk over the whole index, for a run that cannot be traced.

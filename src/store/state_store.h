@@ -73,7 +73,9 @@ struct OutboxEntry {
   RunId run_id;
   EventSeq first_seq;
   EventSeq last_seq;
-  Timestamp persisted_at{};
+  // When its events were persisted. Later than that while the clock is behind an earlier change:
+  // along the outbox it never goes back.
+  Timestamp committed_at{};
 
   bool operator==(const OutboxEntry&) const = default;
 };
@@ -202,11 +204,13 @@ struct DocumentKey {
   std::string tenant_id;
   std::string name;  // 1 to 1,000 bytes
 
-  bool operator==(const DocumentKey&) const = default;
+  auto operator<=>(const DocumentKey&) const = default;
 };
 struct TenantDocument {
   DocumentKey key;
   std::optional<std::string> text;  // nothing: it is removed
+  // Of the file that it stands for. Counted for the tenant once, when the document is new.
+  std::uint64_t file_bytes = 0;
 
   bool operator==(const TenantDocument&) const = default;
 };
@@ -222,6 +226,11 @@ struct DocumentQuery {
 struct StoreCounts {
   std::uint64_t runs_by_status[8] = {};  // index: RunStatus
   std::uint64_t events = 0;
+  std::uint64_t row_bytes = 0;   // of the records of its events and of its documents
+  std::uint64_t file_bytes = 0;  // of the files that its documents stand for
+  bool counts_bytes = true;      // false: an earlier version began it and did not count bytes
+
+  std::uint64_t bytes() const { return row_bytes + file_bytes; }
 };
 
 // A consistent view: all answers are of one moment between two commits. One thread at a time. Short
@@ -257,6 +266,8 @@ class StateReader {
   virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
   // The last position before which everything was persisted earlier than `time`.
   virtual Result<Position> PositionBefore(Timestamp time) = 0;
+  // No event behind `after` was persisted before this time. Empty: there are none.
+  virtual Result<std::optional<Timestamp>> EarliestBehind(Position after) = 0;
   virtual Result<std::optional<SinkMark>> FindSink(const SinkKey& key) = 0;
   // Of all tenants, in order of tenant and name.
   virtual Result<std::vector<SinkMark>> ListSinks() = 0;
@@ -309,11 +320,16 @@ class StateStore {
   // ---- upkeep
   virtual RunNo LastRunNo() = 0;
   virtual Position LastPosition() = 0;
+  // The latest of all events.
   virtual Timestamp LastPersistedAt() = 0;
   // A consistent copy into a directory that must not exist.
   virtual Status Backup(const std::string& directory) = 0;
   virtual Status Compact() = 0;
-  // Walks the store's own rows (indexes, keys, counts, outbox) and reports what does not agree.
+  // Whether everything that was acknowledged can still be read and more can be written, as far as
+  // is known: kStoreStopped, kStoreCorrupt. Cheap enough for a probe.
+  virtual Status Health() = 0;
+  // Reads every block of the store's files, then walks its own rows (indexes, keys, counts, outbox)
+  // and reports what is damaged or does not agree.
   virtual Status Check(const std::function<void(StoreFault)>& report) = 0;
   virtual std::uint64_t DiskBytes() = 0;
 };

@@ -245,6 +245,40 @@ TEST_P(StoreContract, ATimeWithinACommitIsTurnedIntoAPosition) {
   EXPECT_EQ(Before(later + std::chrono::seconds(1)), Position(4));
 }
 
+// The clock was ahead and has been set back.
+TEST_P(StoreContract, ATimeIsTurnedIntoAPositionThatNothingAtThatTimeLiesBefore) {
+  RunScribe& early = bench_.StartedRun("early");
+  bench_.AdvanceClock(std::chrono::hours(3));
+  RunScribe& ahead = bench_.StartedRun("ahead");
+  bench_.AdvanceClock(-std::chrono::hours(2));
+  RunScribe& late = bench_.StartedRun("late");
+  const Timestamp begun = early.log().front().persisted_at;
+  EXPECT_EQ(Before(begun + std::chrono::minutes(30)), Position(1));
+  EXPECT_EQ(Before(late.log().back().persisted_at), Position(1));
+  EXPECT_EQ(Before(ahead.log().back().persisted_at), Position(1));
+  EXPECT_THAT(bench_.Faults(), IsEmpty());
+  EXPECT_EQ(bench_.store().LastPersistedAt(), ahead.log().back().persisted_at);
+}
+
+TEST_P(StoreContract, WhatLiesBehindAPositionIsNoOlderThanItSays) {
+  RunScribe& early = bench_.StartedRun("early");
+  bench_.AdvanceClock(std::chrono::hours(3));
+  RunScribe& ahead = bench_.StartedRun("ahead");
+  bench_.AdvanceClock(-std::chrono::hours(2));
+  RunScribe& late = bench_.StartedRun("late");
+  bench_.AdvanceClock(std::chrono::hours(4));
+  RunScribe& after = bench_.StartedRun("after");
+  if (GetParam().keeps) ReopenStore();
+  const auto earliest = [&](std::uint64_t behind) {
+    return bench_.Read()->EarliestBehind(Position(behind)).value();
+  };
+  EXPECT_LE(*earliest(0), early.log().back().persisted_at);
+  EXPECT_LE(*earliest(1), late.log().back().persisted_at) << "behind " << ahead.run_id().value();
+  EXPECT_LE(*earliest(2), late.log().back().persisted_at);
+  EXPECT_EQ(*earliest(3), after.log().back().persisted_at) << "the clock was right by then";
+  EXPECT_EQ(earliest(4), std::nullopt);
+}
+
 TEST_P(StoreContract, ATokenGoesFromOneRunToAnotherInOneCommit) {
   RunScribe& older = bench_.StartedRun("run-1");
   RunScribe& newer = bench_.StartedRun("run-2");
@@ -315,6 +349,43 @@ TEST_P(StoreContract, DocumentsAreFoundByNameAndListedInItsOrder) {
                                               {key("acme", "b"), "B2"}};
   ASSERT_TRUE(bench_.store().PutDocuments(change));
   EXPECT_EQ(names({plans, "acme"}), "ab=AB b=B2 ");
+}
+
+TEST_P(StoreContract, CountsTheBytesOfATenant) {
+  const auto counts = [this](const char* tenant) { return bench_.Read()->Counts(tenant); };
+  RunScribe& kept = bench_.StartedRun("run-1");
+  const std::uint64_t before = counts("acme").row_bytes;
+  EXPECT_GT(before, 0U);
+  RunScribe& gone = bench_.StartedRun("run-2");
+  ASSERT_TRUE(bench_.Append(gone, kStepStarted, "a", {.error_message = std::string(5000, 'x')}));
+  EXPECT_GT(counts("acme").row_bytes, before + 5000);
+  EXPECT_EQ(counts("other").bytes(), 0U);
+
+  const DocumentKey chunk{DocumentKind::kStreamChunk, "acme",
+                          std::string("run-2\0"
+                                      "0",
+                                      7)};
+  const DocumentKey plan{DocumentKind::kPlanVersion, "acme", "p"};
+  const DocumentKey artifact{DocumentKind::kArtifact, "acme", "a"};
+  const std::vector<TenantDocument> documents = {
+      {chunk, std::string(300, 'c')}, {plan, std::string(70, 'p')}, {artifact, "a", 1'000}};
+  const std::uint64_t events = counts("acme").row_bytes;
+  ASSERT_TRUE(bench_.store().PutDocuments(documents));
+  EXPECT_EQ(counts("acme").row_bytes, events + 371);
+  EXPECT_EQ(counts("acme").file_bytes, 1'000U);
+  ASSERT_TRUE(bench_.store().PutDocuments(documents));  // again: nothing is counted twice
+  EXPECT_EQ(counts("acme").row_bytes, events + 371);
+  EXPECT_EQ(counts("acme").file_bytes, 1'000U);
+  const std::vector<TenantDocument> change = {{plan, "pp"}, {plan, std::nullopt}, {plan, "ppp"}};
+  ASSERT_TRUE(bench_.store().PutDocuments(change));
+  EXPECT_EQ(counts("acme").row_bytes, events + 304);
+  EXPECT_THAT(bench_.Faults(), IsEmpty());
+
+  const std::vector<RunId> purged = {gone.run_id()};
+  ASSERT_TRUE(bench_.store().Purge(purged, bench_.now(), {}));
+  EXPECT_EQ(counts("acme").row_bytes, before + 4);  // the run with its stream is gone
+  EXPECT_THAT(bench_.Faults(), IsEmpty());
+  ExpectStored(kept);
 }
 
 TEST_P(StoreContract, AQuarantinedRunKeepsItsReason) {

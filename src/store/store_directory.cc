@@ -12,6 +12,8 @@
 #include <system_error>
 
 #include "store/row_values.h"
+#include "store/store_files.h"
+#include "store/store_mark.h"
 
 namespace everstep {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTitle = "everstep log ";
+constexpr std::string_view kMarkLine = "MARK says how far it reaches";
 
 Error IoError(const std::string& path, const std::string& what) {
   return {ErrorCode::kStoreIo, path + ": " + what, {}};
@@ -41,11 +44,13 @@ Status WriteSynced(const std::string& path, int flags, std::string_view bytes) {
   return Ok();
 }
 
-Status CheckFormatFile(const std::string& directory) {
+// Whether FORMAT says that there is a MARK.
+Result<bool> CheckFormatFile(const std::string& directory) {
   const std::string path = directory + "/FORMAT";
   std::ifstream file(path);
+  if (!file.is_open()) return IoError(path, "cannot be read");
   std::string line;
-  if (!std::getline(file, line)) return IoError(path, "cannot be read");
+  std::getline(file, line);
   std::uint64_t version = 0;
   const char* end = line.data() + line.size();
   bool understood = line.starts_with(kTitle);
@@ -54,7 +59,10 @@ Status CheckFormatFile(const std::string& directory) {
     understood = parsed.ec == std::errc() && parsed.ptr == end && version != 0;
   }
   if (!understood) {
-    return Error{ErrorCode::kStoreCorrupt, path + ": does not say \"everstep log 1\"", {}};
+    return Error{
+        ErrorCode::kStoreCorrupt,
+        path + " is damaged: it does not say \"everstep log 1\". " + DamageRemedy(directory),
+        {}};
   }
   if (version > kStoreFormat) {
     return Error{ErrorCode::kStoreFormatNewer,
@@ -62,13 +70,19 @@ Status CheckFormatFile(const std::string& directory) {
                      "; this version reads up to format " + std::to_string(kStoreFormat),
                  {}};
   }
-  return Ok();
+  std::string second;
+  if (!std::getline(file, second)) return false;
+  if (second == kMarkLine) return true;
+  return Error{ErrorCode::kStoreCorrupt,
+               path + " is damaged: its second line does not say \"" + std::string(kMarkLine) +
+                   "\". " + DamageRemedy(directory),
+               {}};
 }
 
 struct Contents {
   bool format = false;
   bool current = false;  // the engine's entry point
-  bool rows = false;     // files that hold rows
+  bool rows = false;     // files that hold rows, or say that there were some
   bool other = false;
 };
 
@@ -85,6 +99,9 @@ Result<Contents> Look(const std::string& directory) {
       contents.current = true;
     } else if (kind == ".sst" || (kind == ".log" && entry->file_size(failed) > 0)) {
       contents.rows = true;
+    } else if (name == "MARK") {
+      const auto mark = ReadMark(directory);
+      contents.rows |= mark && mark->last_row > 0;
     } else if (name != "FORMAT.new") {
       contents.other = true;
     }
@@ -93,19 +110,9 @@ Result<Contents> Look(const std::string& directory) {
   return contents;
 }
 
-Status MakeStoreDirectory(const std::string& directory) {
-  std::error_code failed;
-  fs::create_directories(directory, failed);
-  if (failed) return IoError(directory, failed.message());
-  return WriteFormatFile(directory);
-}
-
-}  // namespace
-
-Status WriteFormatFile(const std::string& directory) {
+Status WriteFormat(const std::string& directory, const std::string& text) {
   const std::string path = directory + "/FORMAT";
   const std::string fresh = path + ".new";
-  const std::string text = std::string(kTitle) + std::to_string(kStoreFormat) + "\n";
   Status written = WriteSynced(fresh, O_WRONLY | O_CREAT | O_TRUNC, text);
   if (!written) return written;
   if (::rename(fresh.c_str(), path.c_str()) != 0) return IoError(path, std::strerror(errno));
@@ -116,29 +123,57 @@ Status WriteFormatFile(const std::string& directory) {
   return WriteSynced(parent, O_RDONLY | O_DIRECTORY, {});
 }
 
-Status PrepareStoreDirectory(const std::string& directory, const StoreOptions& options) {
+std::string Title() { return std::string(kTitle) + std::to_string(kStoreFormat) + "\n"; }
+
+Result<StoreDirectory> MakeStoreDirectory(const std::string& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) return IoError(directory, failed.message());
+  const Status written = WriteFormat(directory, Title());
+  if (!written) return written.error();
+  return StoreDirectory{.is_new = true};
+}
+
+}  // namespace
+
+Status WriteFormatFile(const std::string& directory) {
+  return WriteFormat(directory, Title() + std::string(kMarkLine) + "\n");
+}
+
+Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
+                                             const StoreOptions& options) {
   const bool may_create = options.create_if_missing && !options.read_only;
   std::error_code failed;
   const bool exists = fs::exists(directory, failed);
   if (failed) return IoError(directory, failed.message());
   if (!exists) {
-    return may_create ? MakeStoreDirectory(directory) : NotFound(directory, "there is no store");
+    if (may_create) return MakeStoreDirectory(directory);
+    return NotFound(directory, "there is no store");
   }
   const auto contents = Look(directory);
   if (!contents) return contents.error();
   if (contents->format) {
-    const Status checked = CheckFormatFile(directory);
-    if (!checked || contents->current) return checked;
+    const auto has_mark = CheckFormatFile(directory);
+    if (!has_mark) return has_mark.error();
+    if (contents->current) return StoreDirectory{.has_mark = *has_mark};
     // Without its entry point the engine would take the directory for a new one and clear it.
-    if (contents->rows) {
-      return Error{ErrorCode::kStoreCorrupt, directory + ": the file CURRENT is missing", {}};
+    if (contents->rows || *has_mark) {
+      return Error{ErrorCode::kStoreCorrupt,
+                   directory + "/CURRENT is missing. " + DamageRemedy(directory),
+                   {}};
     }
-    return may_create ? Ok() : NotFound(directory, "the store was never completely created");
+    if (may_create) return StoreDirectory{.is_new = true};
+    return NotFound(directory, "the store was never completely created");
+  }
+  if (contents->current && contents->rows) {
+    return Error{
+        ErrorCode::kStoreCorrupt, directory + "/FORMAT is missing. " + DamageRemedy(directory), {}};
   }
   if (contents->current || contents->rows || contents->other) {
     return NotFound(directory, "not a store: it has files, but no FORMAT");
   }
-  return may_create ? MakeStoreDirectory(directory) : NotFound(directory, "there is no store");
+  if (may_create) return MakeStoreDirectory(directory);
+  return NotFound(directory, "there is no store");
 }
 
 }  // namespace everstep

@@ -23,6 +23,7 @@ constexpr BugName kNames[] = {
     {EngineBug::kForgetsActiveRuns, "forgets-active-runs"},
     {EngineBug::kTellsNoTimers, "tells-no-timers"},
     {EngineBug::kClockRunsAhead, "clock-runs-ahead"},
+    {EngineBug::kFollowsLeaps, "follows-leaps"},
     {EngineBug::kTakesOldReports, "takes-old-reports"},
     {EngineBug::kChangesKeys, "changes-keys"},
     {EngineBug::kIgnoresSlots, "ignores-slots"},

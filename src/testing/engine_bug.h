@@ -23,6 +23,7 @@ enum class EngineBug : std::uint8_t {
   kForgetsActiveRuns,    // some runs are not looked at after a restart
   kTellsNoTimers,        // some timers never ring
   kClockRunsAhead,       // timers ring early
+  kFollowsLeaps,         // the wall clock is believed at once, wherever it leaps to
   kTakesOldReports,      // the report of a delivery that was given up counts for the next
   kChangesKeys,          // another idempotency key for another delivery
   kIgnoresSlots,         // more tasks of a tool at once than it has slots
@@ -40,6 +41,7 @@ inline constexpr std::array kEngineBugs = {
     EngineBug::kIgnoresSlots,           EngineBug::kIgnoresDependencies,
     EngineBug::kIgnoresConcurrencyKeys, EngineBug::kIgnoresLoopBounds,
     EngineBug::kRetriesTooOften,        EngineBug::kForgetsCompensation,
+    EngineBug::kFollowsLeaps,
 };
 std::string_view Name(EngineBug bug);  // "dispatches-early" …
 std::optional<EngineBug> EngineBugNamed(std::string_view name);

@@ -199,12 +199,15 @@ void EngineSimulation::Turn() {
 
 void EngineSimulation::MoveClock() {
   const auto by = std::chrono::milliseconds(random_.Below(random_.OneIn(5) ? 200'000 : 3'000));
-  if (random_.OneIn(6)) {
-    world_.clock().JumpBack(by);
+  const bool leaps = random_.OneIn(6);
+  if (leaps && world_.clock_leaps()) {
+    world_.Leap(by * 50);
+  } else if (leaps) {
+    world_.SetBack(by);
   } else {
-    world_.clock().Advance(by);
+    world_.Pass(by);
   }
-  if (options_.trace) Say("the clock is at " + FormatTimestamp(world_.clock().Now()));
+  if (options_.trace) Say("it is " + FormatTimestamp(world_.Now()));
   if (random_.OneIn(2)) (void)StepEngine();
 }
 
@@ -261,10 +264,10 @@ void EngineSimulation::CalmTurn(std::uint64_t turn) {
   operators_.LetGo();
   if (finished > 0 || failed()) return;
   Look();
-  const Timestamp now = world_.clock().Now();
+  const Timestamp now = world_.Now();
   if (next > now) {
-    world_.clock().Advance(next - now);
-    if (options_.trace) Say("the clock is at " + FormatTimestamp(world_.clock().Now()));
+    world_.Pass(next - now);
+    if (options_.trace) Say("it is " + FormatTimestamp(world_.Now()));
   }
 }
 

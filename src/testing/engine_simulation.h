@@ -16,6 +16,8 @@ namespace everstep {
 //   - Workers fail, report late, twice, in another order, to a process that did not ask them, or
 //     never; heartbeats get lost; a delivery that was given up reports after all.
 //   - A process has not all the tools.
+//   - With some seeds the wall clock leaps ahead by up to hours and comes back within minutes,
+//     which must make nothing happen early; with the others it is set back.
 //   - Operators send any signal at any moment, also twice; hooks are answered twice or never.
 //   - The process dies between any two commits, and with any commit.
 // Not in it: threads (the stress tests and ThreadSanitizer look for races) and tools that break

@@ -63,6 +63,9 @@ class ForwardingReader : public StateReader {
     return reader_->ReadOutbox(after, limit);
   }
   Result<Position> PositionBefore(Timestamp time) override { return reader_->PositionBefore(time); }
+  Result<std::optional<Timestamp>> EarliestBehind(Position after) override {
+    return reader_->EarliestBehind(after);
+  }
   Result<std::optional<SinkMark>> FindSink(const SinkKey& key) override {
     return reader_->FindSink(key);
   }
@@ -109,6 +112,7 @@ class ForwardingStore : public StateStore {
   Timestamp LastPersistedAt() override { return store_->LastPersistedAt(); }
   Status Backup(const std::string& directory) override { return store_->Backup(directory); }
   Status Compact() override { return store_->Compact(); }
+  Status Health() override { return store_->Health(); }
   Status Check(const std::function<void(StoreFault)>& report) override {
     return store_->Check(report);
   }

@@ -213,11 +213,11 @@ Findings CheckTimes(const StoredLog& log) {
   }
   Timestamp last{};
   for (const OutboxEntry& entry : log.outbox) {
-    if (entry.persisted_at < last) {
+    if (entry.committed_at < last) {
       findings.push_back("position " + std::to_string(entry.position.value()) +
-                         " was persisted before the one ahead of it");
+                         " was committed before the one ahead of it");
     }
-    last = entry.persisted_at;
+    last = entry.committed_at;
   }
   return findings;
 }

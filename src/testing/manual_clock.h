@@ -15,4 +15,13 @@ class ManualClock final : public Clock {
   Timestamp now_ = *ParseTimestamp("2026-02-12T00:00:00.000Z");
 };
 
+class ManualBootClock final : public BootClock {
+ public:
+  std::chrono::microseconds SinceBoot() override { return since_; }
+  void Advance(std::chrono::microseconds by) { since_ += by; }
+
+ private:
+  std::chrono::microseconds since_ = std::chrono::hours(10);
+};
+
 }  // namespace everstep

@@ -52,10 +52,12 @@ class PlanWorkbench : public testing::Test {
   void Open(std::unique_ptr<ScriptedTools> tools = std::make_unique<ScriptedTools>()) {
     tools_ = tools.get();
     EmbeddedLog::Options log_options;
-    auto log = std::make_unique<EmbeddedLog>(std::make_unique<CrashingStore>(disk_, power_), clock_,
+    Clock& clock = watched_ ? static_cast<Clock&>(*watched_) : clock_;
+    auto log = std::make_unique<EmbeddedLog>(std::make_unique<CrashingStore>(disk_, power_), clock,
                                              random_, log_options);
     engine_ = std::make_unique<LocalEngine>(
-        LocalEngine::Parts{std::move(log), std::move(tools), nullptr, clock_, random_, false},
+        LocalEngine::Parts{std::move(log), std::move(tools), nullptr, clock, random_, false, 100,
+                           watched_.get()},
         options_);
     Step();
   }
@@ -198,6 +200,7 @@ class PlanWorkbench : public testing::Test {
   }
 
   ManualClock clock_;
+  std::unique_ptr<WatchedClock> watched_;  // set before the engine opens: what it goes by
   SeededRandom random_{1};
   EngineOptions options_;
   std::shared_ptr<StateStore> disk_ = OpenMemoryStore();

@@ -22,7 +22,7 @@ enum class PlantedBug : std::uint8_t {
   kLosesKeyRows,      // some events are written without their idempotency key
   kMissesDuplicates,  // the key of a durable event is never found
   kKeepsTokens,       // the token of a hook that ended is not released
-  kTurnsTimeBack,     // after a restart persisted_at begins anew at the clock's time
+  kTurnsTimeBack,     // a run that is read back takes the clock's time, earlier or not
   kReopensEndedRuns,  // a run that ended is taken as running when it is read back
   kKeepsStaleState,   // what a refused write would have made of a run is read as its state
 };

@@ -21,6 +21,7 @@ class PlantedReader final : public ForwardingReader {
     if (stale != stale_.end()) return std::optional(stale->second);
     const bool ended = IsTerminal((*run)->state.status);
     if (bug_ == PlantedBug::kReopensEndedRuns && ended) (*run)->state.status = RunStatus::kRunning;
+    if (bug_ == PlantedBug::kTurnsTimeBack) (*run)->state.updated_at = {};
     return run;
   }
 
@@ -43,10 +44,6 @@ class PlantedStore final : public ForwardingStore {
     if (bug_ == PlantedBug::kKeepsStaleState) Remember(changes, !written);
     return Seen(written);
   }
-  Timestamp LastPersistedAt() override {
-    return bug_ == PlantedBug::kTurnsTimeBack ? Timestamp{} : ForwardingStore::LastPersistedAt();
-  }
-
   Status Quarantine(const RunId& run_id, std::string_view reason) override {
     return Seen(ForwardingStore::Quarantine(run_id, reason));
   }

@@ -131,7 +131,9 @@ Refusal JudgeError(const Thing& error, const Event& event) {
 
 bool MayFollowTheEnd(const Thing& thing, const Event& event) {
   const bool late = event.facts.late && thing.status != EntityStatus::kAbsent;
-  if (late && OneOf(event.type, {kStepStarted, kStepCompleted, kStepFailed})) return true;
+  if (late && OneOf(event.type, {kStepScheduled, kStepStarted, kStepCompleted, kStepFailed})) {
+    return true;
+  }
   if (OneOf(event.type, {kStepCompleted, kStepFailed, kChildFinished})) {
     return thing.status == EntityStatus::kRunning;
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,15 @@ class TestHandler final : public HttpHandler {
   BodyTerms TermsOfBody(const ServerRequest& head) override {
     return {body_bytes_max, head.path.starts_with("/upload"), head.path.starts_with("/open")};
   }
-  bool WantsBody(const ServerRequest& head) override { return !head.path.starts_with("/refused"); }
+  std::optional<ClientName> SenderOf(const ServerRequest& head) override {
+    if (head.path.starts_with("/refused")) return std::nullopt;
+    return ClientOf(head);
+  }
+  // Who sends the request, by the header X-Tenant; without one it is the operator.
+  static ClientName ClientOf(const ServerRequest& head) {
+    const std::string tenant(head.Header("x-tenant"));
+    return {tenant, tenant.empty()};
+  }
 
   // Waits for that many calls that are not answered, and gives them.
   std::vector<HttpCall> WaitForCalls(std::size_t count) {

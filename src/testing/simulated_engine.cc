@@ -48,14 +48,40 @@ SimulatedEngine::SimulatedEngine(std::uint64_t seed, EngineBug bug, EngineOption
       workers_(workers),
       witness_(witness),
       disk_random_(seed ^ 0xd15c),
-      engine_random_(seed ^ 0xe91e) {}
+      engine_random_(seed ^ 0xe91e),
+      clock_leaps_(seed % 3 == 0) {}
+
+void SimulatedEngine::Pass(std::chrono::microseconds time) {
+  const auto held = WatchedClock::kHeldFor - WatchedClock::kLookEvery;
+  if (wall_.ahead.count() != 0 && boot_.SinceBoot() + time >= leapt_at_ + held) ComeBack();
+  clock_.Advance(time);
+  boot_.Advance(time);
+}
+
+void SimulatedEngine::Leap(std::chrono::microseconds by) {
+  if (wall_.ahead.count() != 0) return ComeBack();
+  // That the clock came back has to be seen before it leaps again.
+  if (boot_.SinceBoot() < came_back_at_ + WatchedClock::kLookEvery) return;
+  (void)process_->watched->Now();
+  wall_.ahead = by;
+  leapt_at_ = boot_.SinceBoot();
+}
+
+void SimulatedEngine::ComeBack() {
+  wall_.ahead = {};
+  came_back_at_ = boot_.SinceBoot();
+}
 
 Status SimulatedEngine::Open(const std::set<std::string>& missing_tools) {
   EVERSTEP_ASSERT(process_ == nullptr);
   auto process = std::make_unique<Process>();
   auto tables = std::make_unique<FaultyKeyValue>(disk_random_, std::move(survivors_));
   process->disk = tables.get();
-  process->clock = PlantInClock(bug_, clock_);
+  // A process that starts while the clock is ahead cannot know.
+  ComeBack();
+  process->watched = std::make_unique<WatchedClock>(wall_, boot_);
+  const bool watches = clock_leaps_ && bug_ != EngineBug::kFollowsLeaps;
+  process->clock = PlantInClock(bug_, watches ? static_cast<Clock&>(*process->watched) : wall_);
   auto store = OpenKeyedStore(std::move(tables));
   if (!store) return store.error();
   auto watched = std::make_unique<WatchedStore>(*this, *process, std::move(*store));

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/watched_clock.h"
 #include "run/local_engine.h"
 #include "testing/engine_bug.h"
 #include "testing/engine_witness.h"
@@ -32,7 +33,14 @@ class SimulatedEngine {
   LocalEngine& engine() { return *process_->engine; }
   FaultyKeyValue& disk() { return *process_->disk; }
   bool write_failed() const { return process_->write_failed; }
-  ManualClock& clock() { return clock_; }
+  // What time it is.
+  Timestamp Now() { return clock_.Now(); }
+  // The wall clock is right, but may be set back; or it leaps ahead now and then and comes back.
+  bool clock_leaps() const { return clock_leaps_; }
+  void Pass(std::chrono::microseconds time);
+  void SetBack(std::chrono::microseconds by) { clock_.JumpBack(by); }
+  // Where the clock leaps: goes ahead for less time than the engine holds out, or comes back.
+  void Leap(std::chrono::microseconds by);
   std::uint64_t failed_writes() const { return failed_writes_; }
   using WriteWatch = std::function<void(const Status&, std::span<const RunChange* const>)>;
   void OnWrite(WriteWatch on_write) { on_write_ = std::move(on_write); }
@@ -42,6 +50,7 @@ class SimulatedEngine {
   struct Process {
     FaultyKeyValue* disk = nullptr;  // owned by the store
     bool write_failed = false;
+    std::unique_ptr<WatchedClock> watched;
     std::unique_ptr<Clock> clock;
     std::unique_ptr<LocalEngine> engine;
   };
@@ -53,7 +62,24 @@ class SimulatedEngine {
   EngineWitness& witness_;
   SeededRandom disk_random_;
   SeededRandom engine_random_;
+  // By how much a wall clock that leaps is ahead of the time that it is.
+  class LeapingClock final : public Clock {
+   public:
+    explicit LeapingClock(ManualClock& right) : right_(right) {}
+    Timestamp Now() override { return right_.Now() + ahead; }
+    std::chrono::microseconds ahead{0};
+
+   private:
+    ManualClock& right_;
+  };
+  void ComeBack();
+
+  const bool clock_leaps_;
   ManualClock clock_;
+  ManualBootClock boot_;
+  LeapingClock wall_{clock_};
+  std::chrono::microseconds leapt_at_{0};  // since boot
+  std::chrono::microseconds came_back_at_{0};
   MemoryTables survivors_;
   std::unique_ptr<Process> process_;
   WriteWatch on_write_;

@@ -33,7 +33,7 @@ void SimulatedOperators::StartRun() {
     }
     if (random_.OneIn(3)) request.inputs = R"({"n":)" + std::to_string(random_.Below(8)) + "}";
     if (random_.OneIn(8)) {
-      request.start_at = world_.clock().Now() + std::chrono::milliseconds(random_.Below(20'000));
+      request.start_at = world_.Now() + std::chrono::milliseconds(random_.Below(20'000));
     }
     started_.push_back(request);
   }

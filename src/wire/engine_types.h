@@ -252,6 +252,7 @@ void Describe(F& f, Alert& alert) {
   f.Required("code", alert.code);
   f("severity", alert.severity);
   f("runId", alert.run_id);
+  f("tenantId", alert.tenant_id);
   f("detail", alert.detail);
 }
 

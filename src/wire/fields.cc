@@ -21,6 +21,7 @@ std::string FieldReader::PointerOf(std::string_view name) const {
 void FieldReader::RefuseOthers() {
   for (const auto& [name, value] : *object_.shared_members()) {
     if (std::ranges::find(known_, name) != known_.end()) continue;
+    if (faults_.size() >= kFaultsMax) return;
     faults_.push_back({PointerOf(name), "is not known" + DidYouMean(name, known_)});
   }
 }

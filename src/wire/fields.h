@@ -116,16 +116,20 @@ class FieldWriter {
 
 enum class UnknownMembers : bool { kRefuse, kIgnore };
 
-// Reads members; gathers all faults, each with its JSON pointer.
+// Reads members; gathers faults, each with its JSON pointer, up to kFaultsMax: what is wrong a
+// million times is not told a million times.
 class FieldReader {
  public:
   FieldReader(const Value& object, std::string pointer, UnknownMembers unknown,
               std::vector<Fault>& faults)
       : object_(object), pointer_(std::move(pointer)), unknown_(unknown), faults_(faults) {}
 
+  static constexpr std::size_t kFaultsMax = 100;
+
   template <typename T>
   static void Read(const Value& value, const std::string& pointer, UnknownMembers unknown,
                    std::vector<Fault>& faults, T& out) {
+    if (faults.size() >= kFaultsMax) return;
     if (value.kind() != Value::Kind::kMap) {
       faults.push_back({pointer, "must be an object"});
       return;
@@ -192,6 +196,7 @@ class FieldReader {
     out.clear();
     out.reserve(value.list().size());
     for (const Value& item : value.list()) {
+      if (faults_.size() >= kFaultsMax) return;
       Take(item, pointer + "/" + std::to_string(out.size()), out.emplace_back());
     }
   }

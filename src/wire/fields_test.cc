@@ -92,5 +92,18 @@ TEST(WireFieldsTest, ASnapshotIsReadAsItIsWritten) {
   EXPECT_EQ(*again, snapshot);
 }
 
+TEST(WireFieldsTest, WhatIsWrongAMillionTimesIsNotToldAMillionTimes) {
+  std::string text = R"({"steps":[1)";
+  for (int i = 0; i < 1'000; ++i) text += ",1";
+  const auto items = FromWire<RunView>(text + "]}", UnknownMembers::kRefuse);
+  ASSERT_FALSE(items);
+  EXPECT_LE(items.error().faults.size(), FieldReader::kFaultsMax + 8) << "and what is missing";
+  text = R"({"x":1)";
+  for (int i = 0; i < 1'000; ++i) text += ",\"x" + std::to_string(i) + "\":1";
+  const auto members = FromWire<RunView>(text + "}", UnknownMembers::kRefuse);
+  ASSERT_FALSE(members);
+  EXPECT_LE(members.error().faults.size(), FieldReader::kFaultsMax + 8);
+}
+
 }  // namespace
 }  // namespace everstep

@@ -17,10 +17,10 @@ namespace {
 class KeyedSecretFile final : public SecretProvider {
  public:
   explicit KeyedSecretFile(std::string path) : path_(std::move(path)) {}
-  Result<std::string> Get(const SecretRef& ref) override {
+  Result<std::string> Get(const SecretOwner& owner, const SecretRef& ref) override {
     auto key = SecretFileKey::FromFile(path_ + ".key");
     if (!key) return std::move(key).error();
-    return SecretFile(path_, std::move(*key), SystemRandom()).Get(ref);
+    return SecretFile(path_, std::move(*key), SystemRandom()).Get(owner, ref);
   }
 
  private:
@@ -44,15 +44,17 @@ std::string Beside(const std::string& directory, const char* name) {
   return (fs::temp_directory_path() / ("everstep-" + NewUuid(SystemRandom())) / name).string();
 }
 
-LocalToolBoxOptions BoxOptions(const EngineOptions& options) {
+LocalToolBoxOptions BoxOptions(const EngineOptions& options, SecretVariables variables,
+                               SecretReport report) {
   LocalToolBoxOptions box;
   box.tools = options.tools;
   if (box.tools.artifact_directory.empty()) {
     box.tools.artifact_directory = Beside(options.log.directory, "artifacts");
   }
   box.environment = EnvironmentVariable;
-  auto secrets = std::make_shared<Secrets>();
-  secrets->Add("env", std::make_unique<EnvironmentSecrets>(EnvironmentVariable));
+  auto secrets = std::make_shared<Secrets>(std::move(report));
+  secrets->Add("env",
+               std::make_unique<EnvironmentSecrets>(EnvironmentVariable, std::move(variables)));
   const std::string file = options.tools.secrets_file.empty()
                                ? Beside(options.log.directory, "secrets")
                                : options.tools.secrets_file;
@@ -63,13 +65,15 @@ LocalToolBoxOptions BoxOptions(const EngineOptions& options) {
 
 }  // namespace
 
-Result<EngineParts> OpenEngineParts(const EngineOptions& options) {
+Result<EngineParts> OpenEngineParts(const EngineOptions& options, SecretReport report) {
+  auto variables = SecretVariables::Parse(options.tools.secret_variables);
+  if (!variables) return std::move(variables).error();
   auto opened = Log::Open(options.log);
   if (!opened) return std::move(opened).error();
   EngineParts parts;
   // Log::Open has no other kind.
   parts.log.reset(static_cast<EmbeddedLog*>(opened->release()));
-  LocalToolBoxOptions box = BoxOptions(options);
+  LocalToolBoxOptions box = BoxOptions(options, *std::move(variables), std::move(report));
   parts.secrets = box.secrets;
   parts.tools = std::make_unique<LocalToolBox>(std::move(box), SystemClock());
   parts.plans = std::make_unique<FetchedPlans>(options.tools);

@@ -19,7 +19,7 @@ struct EngineParts {
   std::shared_ptr<const Secrets> secrets;
 };
 
-// As Engine::Open answers.
-Result<EngineParts> OpenEngineParts(const EngineOptions& options);
+// As Engine::Open answers. `report`: see Secrets.
+Result<EngineParts> OpenEngineParts(const EngineOptions& options, SecretReport report = {});
 
 }  // namespace everstep

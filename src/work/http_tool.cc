@@ -91,11 +91,11 @@ struct HttpTool::Plan {
 };
 
 HttpTool::HttpTool(HttpToolOptions options, const ArtifactStore& artifacts, Clock& clock)
-    : options_(options),
+    : options_(std::move(options)),
       artifacts_(artifacts),
       clock_(clock),
       threads_(kAnswerThreads),
-      client_(options.addresses) {}
+      client_(options_.addresses, options_.proxies) {}
 
 void HttpTool::Start(ToolCall call, Done done) {
   Inputs inputs(call.inputs);

@@ -13,6 +13,7 @@ namespace everstep {
 struct HttpToolOptions {
   std::uint32_t slots = 64;
   AddressPolicy addresses;
+  std::vector<std::string> proxies;           // see HttpClient
   std::uint64_t inline_bytes_max = 64 << 10;  // larger bodies become artifacts
 };
 

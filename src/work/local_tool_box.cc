@@ -42,6 +42,7 @@ LocalToolBox::LocalToolBox(LocalToolBoxOptions options, Clock& clock)
   HttpToolOptions http;
   http.slots = tools.http_slots;
   http.addresses.allow_private = tools.allow_private_addresses;
+  http.proxies = tools.http_proxies;
   http.inline_bytes_max = tools.inline_bytes_max;
   Add<HttpTool>("http", http, artifacts_, clock);
   const std::string scratch = options_.scratch_directory.empty()

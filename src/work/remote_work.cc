@@ -130,7 +130,23 @@ Status RemoteWork::State::CheckSpec(const WorkerSpec& spec) const {
     }
   }
   if (!error.faults.empty()) return error;
-  if (workers.size() < options.workers_max) return Ok();
+  return CheckRoom(spec.tenant_id);
+}
+
+Status RemoteWork::State::CheckRoom(const std::string& tenant_id) const {
+  const SharedLimit limit{options.workers_max, options.tenant_share};
+  const auto theirs = static_cast<std::uint64_t>(std::ranges::count_if(
+      workers, [&](const auto& worker) { return worker.second->spec.tenant_id == tenant_id; }));
+  switch (limit.Ask(workers.size(), theirs)) {
+    case SharedLimit::Answer::kRoom:
+      return Ok();
+    case SharedLimit::Answer::kTenantFull:
+      return Error{ErrorCode::kAdmissionRejected,
+                   "the tenant has " + std::to_string(theirs) + " workers, which is its share",
+                   {}};
+    case SharedLimit::Answer::kFull:
+      break;
+  }
   return Error{ErrorCode::kAdmissionRejected,
                "there are " + std::to_string(workers.size()) + " workers, which is the limit",
                {}};

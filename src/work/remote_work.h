@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/shared_limit.h"
 #include "everstep/result.h"
 #include "run/tool.h"
 #include "work/secrets.h"
@@ -81,10 +82,11 @@ struct RemoteWorkOptions {
   std::chrono::milliseconds worker_forgotten{90'000};  // after so long without a call
   std::chrono::milliseconds wait_max{60'000};
   std::uint32_t workers_max = 10'000;
-  std::uint32_t batch_max = 1'000;          // reports, heartbeats and tasks of a poll
-  std::string artifact_directory;           // where large results are kept
-  std::uint64_t inline_bytes_max = 65'536;  // larger results are
-  bool threads = true;                      // false: the owner calls Tick
+  std::uint32_t tenant_share = SharedLimit::kPercent;  // of workers_max, and of tools' slots
+  std::uint32_t batch_max = 1'000;                     // reports, heartbeats and tasks of a poll
+  std::string artifact_directory;                      // where large results are kept
+  std::uint64_t inline_bytes_max = 65'536;             // larger results are
+  bool threads = true;                                 // false: the owner calls Tick
 };
 
 // Tasks for workers in other processes: those of every kind that this machine has no tool for.

@@ -64,6 +64,7 @@ struct RemoteWork::State {
   void Seen(RemoteWorker& worker);
   void Forget(const std::shared_ptr<RemoteWorker>& worker, Outcalls& out);
   Status CheckSpec(const WorkerSpec& spec) const;
+  Status CheckRoom(const std::string& tenant_id) const;
   void StopLending(Outcalls& out);
   void AnswerPolls(RemoteWorker& worker, Outcalls& out);  // with what they have
 

@@ -57,6 +57,19 @@ TEST_F(RemoteWorkTest, WorkersAreBounded) {
             ErrorCode::kAdmissionRejected);
 }
 
+TEST_F(RemoteWorkTest, ATenantTakesItsShareOfTheWorkers) {
+  options_.workers_max = 10;
+  Open();
+  const auto fill = [this](const char* tenant) {
+    int count = 0;
+    while (work_->Register({tenant, "w", {"train"}, {}, 1})) ++count;
+    return count;
+  };
+  EXPECT_EQ(fill("t1"), 5);
+  EXPECT_EQ(fill("t2"), 4);
+  EXPECT_EQ(fill("t3"), 0);
+}
+
 TEST_F(RemoteWorkTest, AWorkerOfAnotherTenantIsNotFound) {
   const std::string worker = RegisterFor("train");
   PollRequest request = RequestOf(worker);

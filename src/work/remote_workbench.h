@@ -80,7 +80,8 @@ class RemoteWorkbench {
                             [](std::string_view name) -> std::optional<std::string> {
                               if (name == "PASSWORD") return "hunter22";
                               return std::nullopt;
-                            }));
+                            },
+                            SecretVariables::All()));
     work_ = std::make_unique<RemoteWork>(std::make_unique<EchoOnly>(), std::move(secrets), clock_,
                                          random_, options_);
   }

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
@@ -25,7 +27,9 @@ namespace everstep {
 namespace {
 
 constexpr std::string_view kTitle = "everstep-secrets";
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersionWithoutTenants = 1;
+constexpr std::string_view kFirstTenant = "default";
 constexpr std::uint8_t kFromPassphrase = 1;
 constexpr std::uint8_t kFromKeyFile = 2;
 constexpr std::uint8_t kCost = 15;
@@ -46,6 +50,7 @@ std::optional<std::string> FileBytes(const std::string& path, std::size_t bytes_
 
 // What stands before the encrypted text.
 struct Header {
+  std::uint8_t version = kVersion;
   std::uint8_t source = 0;
   std::uint8_t cost = 0;
   std::string salt;
@@ -56,7 +61,7 @@ struct Header {
     std::string bytes;
     ByteWriter writer(bytes);
     writer.Raw(kTitle);
-    writer.U8(kVersion);
+    writer.U8(version);
     writer.U8(source);
     writer.U8(cost);
     writer.U32(scrypt ? kBlock : 0);
@@ -69,7 +74,8 @@ struct Header {
   static std::optional<Header> Read(ByteReader& reader) {
     Header header;
     const bool title = reader.Raw(kTitle.size()) == kTitle;
-    const bool version = reader.U8() == kVersion;
+    header.version = reader.U8();
+    const bool version = header.version == kVersion || header.version == kVersionWithoutTenants;
     header.source = reader.U8();
     header.cost = reader.U8();
     const bool scrypt = header.source == kFromPassphrase;
@@ -112,6 +118,19 @@ Error SecretFile::Unavailable(const std::string& why) const {
   return {ErrorCode::kSecretUnavailable, path_ + ": " + why, {}};
 }
 
+Error SecretFile::Missing(const SecretOwner& owner, std::string_view key) const {
+  return Unavailable((owner.is_server() ? "the server" : "the tenant '" + owner.tenant_id() + "'") +
+                     std::string(" has no secret '") + std::string(key) + "'");
+}
+
+std::vector<SecretFile::Secret>::iterator SecretFile::Find(std::vector<Secret>& secrets,
+                                                           const SecretOwner& owner,
+                                                           std::string_view key) {
+  return std::find_if(secrets.begin(), secrets.end(), [&](const Secret& secret) {
+    return secret.owner == owner && secret.key == key;
+  });
+}
+
 std::string SecretFile::RandomBytes(std::size_t count) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -143,36 +162,77 @@ Result<std::vector<SecretFile::Secret>> SecretFile::Read() {
   if (!bytes) return Unavailable("cannot be read");
   ByteReader reader(*bytes);
   const auto header = Header::Read(reader);
-  if (!header) return Unavailable("is not a secret file of format 1");
+  if (!header) return Unavailable("is not a secret file of format 1 or 2");
   auto key = KeyFor(header->salt, header->source == kFromPassphrase ? header->cost : 0);
   if (!key) return key.error();
   const auto text = Decrypt(*key, header->nonce, header->Written(), reader.rest());
   if (!text) return Unavailable("the passphrase or key is wrong, or the file is damaged");
   const auto document = ValueFromJson(*text);
   if (!document || document->kind() != Value::Kind::kMap) return Unavailable("is damaged");
-  for (const auto& [name, entry] : document->members()) {
-    const Value version = entry.Get("version");
-    const Value value = entry.Get("value");
-    if (version.kind() != Value::Kind::kText || value.kind() != Value::Kind::kText) {
+  if (header->version == kVersionWithoutTenants) {
+    if (!Take(SecretOwner::Tenant(kFirstTenant), *document, secrets)) {
       return Unavailable("is damaged");
     }
-    secrets.push_back({name, version.text(), value.text()});
+    return secrets;
   }
+  const Value tenants = document->Get("tenants");
+  bool whole = tenants.kind() == Value::Kind::kMap &&
+               Take(SecretOwner::Server(), document->Get("server"), secrets);
+  for (const auto& [tenant_id, theirs] : whole ? tenants.members() : ValueMap()) {
+    whole = whole && Take(SecretOwner::Tenant(tenant_id), theirs, secrets);
+  }
+  if (!whole) return Unavailable("is damaged");
   return secrets;
 }
 
-Status SecretFile::Write(const std::vector<Secret>& secrets) {
+// False: the document is none.
+bool SecretFile::Take(const SecretOwner& owner, const Value& document,
+                      std::vector<Secret>& secrets) {
+  if (document.kind() != Value::Kind::kMap) return false;
+  for (const auto& [name, entry] : document.members()) {
+    const Value version = entry.Get("version");
+    const Value value = entry.Get("value");
+    if (version.kind() != Value::Kind::kText || value.kind() != Value::Kind::kText) return false;
+    secrets.push_back({owner, name, version.text(), value.text()});
+  }
+  return true;
+}
+
+std::string SecretFile::TextOf(const std::vector<Secret>& secrets) {
   std::string text;
   JsonWriter writer(text);
-  writer.BeginObject();
-  for (const Secret& secret : secrets) {
-    writer.Key(secret.key);
+  const auto write = [&](const SecretOwner& owner) {
     writer.BeginObject();
-    writer.Member("version", secret.version);
-    writer.Member("value", secret.value);
+    for (const Secret& secret : secrets) {
+      if (secret.owner != owner) continue;
+      writer.Key(secret.key);
+      writer.BeginObject();
+      writer.Member("version", secret.version);
+      writer.Member("value", secret.value);
+      writer.EndObject();
+    }
     writer.EndObject();
+  };
+  std::set<std::string> tenants;
+  for (const Secret& secret : secrets) {
+    if (!secret.owner.is_server()) tenants.insert(secret.owner.tenant_id());
+  }
+  writer.BeginObject();
+  writer.Key("server");
+  write(SecretOwner::Server());
+  writer.Key("tenants");
+  writer.BeginObject();
+  for (const std::string& tenant_id : tenants) {
+    writer.Key(tenant_id);
+    write(SecretOwner::Tenant(tenant_id));
   }
   writer.EndObject();
+  writer.EndObject();
+  return text;
+}
+
+Status SecretFile::Write(const std::vector<Secret>& secrets) {
+  const std::string text = TextOf(secrets);
   Header header;
   const bool scrypt = given_.key.empty();
   header.source = scrypt ? kFromPassphrase : kFromKeyFile;
@@ -202,16 +262,17 @@ Status SecretFile::Write(const std::vector<Secret>& secrets) {
   return Ok();
 }
 
-Result<std::string> SecretFile::Get(const SecretRef& ref) {
+Result<std::string> SecretFile::Get(const SecretOwner& owner, const SecretRef& ref) {
   const std::lock_guard lock(mutex_);
   auto secrets = Read();
   if (!secrets) return secrets.error();
-  for (Secret& secret : *secrets) {
-    if (secret.key != ref.key) continue;
-    if (ref.version.empty() || ref.version == secret.version) return std::move(secret.value);
-    return Unavailable("'" + ref.key + "' has version " + secret.version + ", not " + ref.version);
+  auto found = Find(*secrets, owner, ref.key);
+  if (found == secrets->end() && owner.is_server()) {
+    found = Find(*secrets, SecretOwner::Tenant(kFirstTenant), ref.key);
   }
-  return Unavailable("there is no secret '" + ref.key + "'");
+  if (found == secrets->end()) return Missing(owner, ref.key);
+  if (ref.version.empty() || ref.version == found->version) return std::move(found->value);
+  return Unavailable("'" + ref.key + "' has version " + found->version + ", not " + ref.version);
 }
 
 Result<std::vector<SecretFile::Entry>> SecretFile::List() {
@@ -219,20 +280,28 @@ Result<std::vector<SecretFile::Entry>> SecretFile::List() {
   const auto secrets = Read();
   if (!secrets) return secrets.error();
   std::vector<Entry> entries;
-  for (const Secret& secret : *secrets) entries.push_back({secret.key, secret.version});
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  for (const Secret& secret : *secrets) {
+    entries.push_back({secret.owner, secret.key, secret.version});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.owner, a.key) < std::tie(b.owner, b.key);
+  });
   return entries;
 }
 
-Result<std::string> SecretFile::Set(std::string_view key, std::string_view value) {
+Result<std::string> SecretFile::Set(const SecretOwner& owner, std::string_view key,
+                                    std::string_view value) {
+  if (key.empty() || value.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 key.empty() ? "a secret needs a key" : "the value of a secret must not be empty",
+                 {}};
+  }
   const std::lock_guard lock(mutex_);
   auto secrets = Read();
   if (!secrets) return secrets.error();
-  auto place = std::find_if(secrets->begin(), secrets->end(),
-                            [&](const Secret& secret) { return secret.key == key; });
+  auto place = Find(*secrets, owner, key);
   if (place == secrets->end()) {
-    place = secrets->insert(place, Secret{std::string(key), "0", ""});
+    place = secrets->insert(place, Secret{owner, std::string(key), "0", ""});
   }
   place->version = NextVersion(place->version);
   place->value = value;
@@ -241,13 +310,13 @@ Result<std::string> SecretFile::Set(std::string_view key, std::string_view value
   return version;
 }
 
-Status SecretFile::Remove(std::string_view key) {
+Status SecretFile::Remove(const SecretOwner& owner, std::string_view key) {
   const std::lock_guard lock(mutex_);
   auto secrets = Read();
   if (!secrets) return secrets.error();
-  if (std::erase_if(*secrets, [&](const Secret& secret) { return secret.key == key; }) == 0) {
-    return Unavailable("there is no secret '" + std::string(key) + "'");
-  }
+  const auto place = Find(*secrets, owner, key);
+  if (place == secrets->end()) return Missing(owner, key);
+  secrets->erase(place);
   return Write(*secrets);
 }
 

@@ -12,6 +12,8 @@
 namespace everstep {
 namespace {
 
+const SecretOwner kMine = SecretOwner::Tenant("default");
+
 class SecretFileTest : public testing::Test {
  protected:
   SecretFile Open(const std::string& passphrase) {
@@ -30,26 +32,86 @@ class SecretFileTest : public testing::Test {
 TEST_F(SecretFileTest, SecretsAreSetReadListedAndRemoved) {
   SecretFile file = Open("open sesame");
   EXPECT_TRUE(file.List()->empty());
-  EXPECT_EQ(*file.Set("b", "value of b"), "1");
-  EXPECT_EQ(*file.Set("a", "first"), "1");
-  EXPECT_EQ(*file.Set("a", "second"), "2");
+  EXPECT_EQ(*file.Set(kMine, "b", "value of b"), "1");
+  EXPECT_EQ(*file.Set(kMine, "a", "first"), "1");
+  EXPECT_EQ(*file.Set(kMine, "a", "second"), "2");
   SecretFile again = Open("open sesame");
-  EXPECT_EQ(*again.Get({"x", "file", "a", ""}), "second");
-  EXPECT_EQ(*again.Get({"x", "file", "a", "2"}), "second");
-  EXPECT_EQ(again.Get({"x", "file", "a", "1"}).error().code, ErrorCode::kSecretUnavailable);
-  EXPECT_EQ(again.Get({"x", "file", "c", ""}).error().code, ErrorCode::kSecretUnavailable);
+  EXPECT_EQ(*again.Get(kMine, {"x", "file", "a", ""}), "second");
+  EXPECT_EQ(*again.Get(kMine, {"x", "file", "a", "2"}), "second");
+  EXPECT_EQ(again.Get(kMine, {"x", "file", "a", "1"}).error().code, ErrorCode::kSecretUnavailable);
+  EXPECT_EQ(again.Get(kMine, {"x", "file", "c", ""}).error().code, ErrorCode::kSecretUnavailable);
   const auto entries = again.List();
   ASSERT_EQ(entries->size(), 2U);
   EXPECT_EQ(entries->front().key, "a");
-  EXPECT_TRUE(again.Remove("a"));
-  EXPECT_FALSE(again.Remove("a"));
-  EXPECT_FALSE(file.Get({"x", "file", "a", ""}));
-  EXPECT_EQ(*file.Get({"x", "file", "b", ""}), "value of b");
+  EXPECT_TRUE(again.Remove(kMine, "a"));
+  EXPECT_FALSE(again.Remove(kMine, "a"));
+  EXPECT_FALSE(file.Get(kMine, {"x", "file", "a", ""}));
+  EXPECT_EQ(*file.Get(kMine, {"x", "file", "b", ""}), "value of b");
+}
+
+TEST_F(SecretFileTest, AnOwnerSeesNobodyElsesSecrets) {
+  const SecretOwner acme = SecretOwner::Tenant("acme");
+  const SecretOwner umbrella = SecretOwner::Tenant("umbrella");
+  const SecretOwner server = SecretOwner::Server();
+  SecretFile file = Open("open sesame");
+  ASSERT_TRUE(file.Set(acme, "db/password", "of acme"));
+  ASSERT_TRUE(file.Set(server, "db/password", "of the server"));
+  ASSERT_TRUE(file.Set(server, "hook", "of the server"));
+  SecretFile again = Open("open sesame");
+  EXPECT_EQ(*again.Get(acme, {"x", "file", "db/password", ""}), "of acme");
+  EXPECT_EQ(*again.Get(server, {"x", "file", "db/password", ""}), "of the server");
+  for (const char* key : {"db/password", "hook", "acme/db/password", "server", "tenants", ""}) {
+    EXPECT_FALSE(again.Get(umbrella, {"x", "file", key, ""})) << key;
+    EXPECT_FALSE(again.Get(SecretOwner::Tenant(""), {"x", "file", key, ""})) << key;
+    EXPECT_FALSE(again.Get(kMine, {"x", "file", key, ""})) << key;
+  }
+  EXPECT_FALSE(again.Get(acme, {"x", "file", "hook", ""}));
+  EXPECT_FALSE(again.Remove(umbrella, "db/password"));
+  ASSERT_TRUE(again.Set(umbrella, "db/password", "of umbrella"));
+  EXPECT_EQ(*again.Get(acme, {"x", "file", "db/password", ""}), "of acme");
+  ASSERT_EQ(again.List()->size(), 4U);
+  EXPECT_EQ(again.List()->front().owner, acme);
+  ASSERT_TRUE(again.Remove(acme, "db/password"));
+  EXPECT_EQ(*again.Get(umbrella, {"x", "file", "db/password", ""}), "of umbrella");
+}
+
+TEST_F(SecretFileTest, TheServerFallsBackToTheDefaultTenant) {
+  SecretFile file = Open("open sesame");
+  ASSERT_TRUE(file.Set(kMine, "hook", "of default"));
+  EXPECT_EQ(*file.Get(SecretOwner::Server(), {"x", "file", "hook", ""}), "of default");
+  ASSERT_TRUE(file.Set(SecretOwner::Server(), "hook", "of the server"));
+  EXPECT_EQ(*file.Get(SecretOwner::Server(), {"x", "file", "hook", ""}), "of the server");
+}
+
+TEST_F(SecretFileTest, AnEmptyKeyOrValueIsRefused) {
+  SecretFile file = Open("open sesame");
+  EXPECT_EQ(file.Set(kMine, "k", "").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(file.Set(kMine, "", "v").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(file.List()->empty());
+}
+
+// As an earlier version wrote it: no tenants, all secrets in one object.
+TEST_F(SecretFileTest, SecretsWithoutATenantBelongToTheDefaultTenant) {
+  const std::string key(32, 'k');
+  const std::string nonce(12, 'n');
+  std::string start = "everstep-secrets";
+  start.push_back(1);              // version
+  start.push_back(2);              // of a key file
+  start.append(1 + 8 + 16, '\0');  // no scrypt
+  start += nonce;
+  const std::string text = R"({"hook":{"version":"3","value":"old"}})";
+  std::ofstream(path_, std::ios::binary) << start << Encrypt(key, nonce, start, text);
+  SecretFile file(path_, SecretFileKey{"", key}, random_);
+  EXPECT_EQ(*file.Get(kMine, {"x", "file", "hook", "3"}), "old");
+  EXPECT_FALSE(file.Get(SecretOwner::Tenant("acme"), {"x", "file", "hook", ""}));
+  EXPECT_EQ(*file.Set(kMine, "hook", "new"), "4");
+  SecretFile again(path_, SecretFileKey{"", key}, random_);
+  EXPECT_EQ(*again.Get(kMine, {"x", "file", "hook", ""}), "new");
 }
 
 TEST_F(SecretFileTest, TheFileGivesNothingAway) {
   SecretFile file = Open("open sesame");
-  ASSERT_TRUE(file.Set("name-of-secret", "value-of-secret"));
+  ASSERT_TRUE(file.Set(kMine, "name-of-secret", "value-of-secret"));
   const std::string first = Bytes();
   EXPECT_TRUE(first.starts_with("everstep-secrets"));
   EXPECT_EQ(first.find("name-of-secret"), std::string::npos);
@@ -58,12 +120,12 @@ TEST_F(SecretFileTest, TheFileGivesNothingAway) {
   ASSERT_EQ(::stat(path_.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600U);
   // A nonce is never used twice.
-  ASSERT_TRUE(file.Set("name-of-secret", "value-of-secret"));
+  ASSERT_TRUE(file.Set(kMine, "name-of-secret", "value-of-secret"));
   EXPECT_NE(Bytes().substr(43, 12), first.substr(43, 12));
 }
 
 TEST_F(SecretFileTest, AnotherPassphraseOrAnyChangedByteIsRefused) {
-  ASSERT_TRUE(Open("right").Set("k", "v"));
+  ASSERT_TRUE(Open("right").Set(kMine, "k", "v"));
   EXPECT_EQ(Open("wrong").List().error().code, ErrorCode::kSecretUnavailable);
   EXPECT_EQ(Open("").List().error().code, ErrorCode::kSecretUnavailable);
   const std::string good = Bytes();
@@ -92,8 +154,8 @@ TEST_F(SecretFileTest, AKeyFileOpensItToo) {
   const auto key = SecretFileKey::FromFile(directory_ / "key");
   ASSERT_TRUE(key);
   SecretFile file(path_, *key, random_);
-  ASSERT_TRUE(file.Set("k", "v"));
-  EXPECT_EQ(*SecretFile(path_, *key, random_).Get({"x", "file", "k", ""}), "v");
+  ASSERT_TRUE(file.Set(kMine, "k", "v"));
+  EXPECT_EQ(*SecretFile(path_, *key, random_).Get(kMine, {"x", "file", "k", ""}), "v");
   SecretFileKey other = *key;
   other.key[0] = 'x';
   EXPECT_FALSE(SecretFile(path_, other, random_).List());

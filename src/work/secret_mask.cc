@@ -10,10 +10,21 @@ namespace {
 
 // Fewer characters than this say too little to be taken for a part of a secret.
 constexpr std::size_t kFormBytesMin = 4;
+// How deep JSON in JSON is looked into; each level may double the length of a form.
+constexpr int kEscapesMax = 4;
 
 std::string Escaped(std::string_view value) {
   const std::string quoted = JsonQuote(value);
   return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string SlashEscaped(std::string_view escaped) {
+  std::string text;
+  for (const char c : escaped) {
+    if (c == '/') text.push_back('\\');
+    text.push_back(c);
+  }
+  return text;
 }
 
 // The characters of base64 text that depend on `value` alone when `before` bytes (mod 3) precede it
@@ -68,7 +79,10 @@ SecretMask::SecretMask(const std::vector<std::string>& values) {
   for (const std::string& value : values) {
     if (value.size() < kSecretBytesMin) continue;
     add(value);
-    add(Escaped(value));
+    // JSON in a text of JSON is escaped again, and some writers escape the slash too.
+    for (std::string form : {Escaped(value), SlashEscaped(Escaped(value))}) {
+      for (int depth = 0; depth < kEscapesMax; ++depth, form = Escaped(form)) add(form);
+    }
     const std::string percent = PercentEncode(value);
     for (const std::string& form : {percent, PlusForSpace(percent)}) {
       add(form);

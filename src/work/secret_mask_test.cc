@@ -19,6 +19,19 @@ TEST(SecretMask, MasksAValueInEverySpelling) {
   EXPECT_EQ(mask.Mask(Base64(secret)), "***");
 }
 
+TEST(SecretMask, MasksAValueInJsonInJson) {
+  const std::string secret = R"(pa"ss\wo/rd)";
+  const SecretMask mask({secret});
+  std::string text = secret;
+  for (int depth = 1; depth <= 4; ++depth) {
+    text = JsonQuote(text);
+    const std::string masked = mask.Mask(text);
+    EXPECT_EQ(masked.find("pa"), std::string::npos) << depth << ": " << masked;
+    EXPECT_EQ(masked.find("rd"), std::string::npos) << depth << ": " << masked;
+  }
+  EXPECT_EQ(mask.Mask(R"("pa\"ss\\wo\/rd")"), R"("***")") << "a writer that escapes slashes";
+}
+
 TEST(SecretMask, MasksKeysTextsAndNumbersOfAValue) {
   const SecretMask mask({"123456", "hidden"});
   const auto value = *ValueFromJson(R"({"hidden":1,"a":["x hidden y",123456,12,true,null]})");

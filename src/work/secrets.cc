@@ -9,10 +9,14 @@ Error Unavailable(const SecretRef& ref, const std::string& why) {
 
 }  // namespace
 
-EnvironmentSecrets::EnvironmentSecrets(Environment environment)
-    : environment_(std::move(environment)) {}
+EnvironmentSecrets::EnvironmentSecrets(Environment environment, SecretVariables allowed)
+    : environment_(std::move(environment)), allowed_(std::move(allowed)) {}
 
-Result<std::string> EnvironmentSecrets::Get(const SecretRef& ref) {
+Result<std::string> EnvironmentSecrets::Get(const SecretOwner& owner, const SecretRef& ref) {
+  if (!allowed_.Allows(owner, ref.key)) {
+    return Unavailable(ref, "the setting secrets.env does not let tenant " + owner.tenant_id() +
+                                " read the environment variable " + ref.key);
+  }
   auto value = environment_(ref.key);
   if (!value) return Unavailable(ref, "the environment variable " + ref.key + " is not set");
   return *std::move(value);
@@ -22,11 +26,16 @@ void Secrets::Add(std::string name, std::unique_ptr<SecretProvider> provider) {
   providers_.emplace_back(std::move(name), std::move(provider));
 }
 
-Result<std::string> Secrets::Get(const SecretRef& ref) const {
+Result<std::string> Secrets::Get(const SecretOwner& owner, const SecretRef& ref) const {
+  Result<std::string> value =
+      Unavailable(ref, "there is no secret provider '" + ref.provider + "'");
   for (const auto& [name, provider] : providers_) {
-    if (name == ref.provider) return provider->Get(ref);
+    if (name == ref.provider) value = provider->Get(owner, ref);
   }
-  return Unavailable(ref, "there is no secret provider '" + ref.provider + "'");
+  if (value || !report_ || owner.is_server()) return value;
+  report_(owner, ref, value.error().message);
+  return Unavailable(ref, "the provider '" + ref.provider + "' has no '" + ref.key +
+                              "' for this tenant; the server's log says why");
 }
 
 }  // namespace everstep

@@ -20,6 +20,8 @@ struct ServerEngine {
 };
 
 // As Engine::Open answers. Where artifacts lie and how large a result may be is told by `options`.
-Result<ServerEngine> OpenServerEngine(EngineOptions options, RemoteWorkOptions remote);
+// `report` hears why a secret was unavailable; callers and runs do not.
+Result<ServerEngine> OpenServerEngine(EngineOptions options, RemoteWorkOptions remote,
+                                      SecretReport report = {});
 
 }  // namespace everstep

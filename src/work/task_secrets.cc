@@ -12,7 +12,7 @@ Result<TaskSecrets> ReadSecrets(const Task& task, const Secrets* secrets) {
     if (secrets == nullptr) {
       return Error{ErrorCode::kSecretUnavailable, "secret '" + ref.name + "': none are set up", {}};
     }
-    auto value = secrets->Get(ref);
+    auto value = secrets->Get(SecretOwner::Tenant(task.scope.tenant_id), ref);
     if (!value) return std::move(value).error();
     to_mask.push_back(*value);
     read.values.emplace_back(ref.name, *std::move(value));

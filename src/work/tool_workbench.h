@@ -73,7 +73,8 @@ class ToolWorkbench {
       return found->second;
     };
     auto secrets = std::make_shared<Secrets>();
-    secrets->Add("env", std::make_unique<EnvironmentSecrets>(options.environment));
+    secrets->Add("env",
+                 std::make_unique<EnvironmentSecrets>(options.environment, SecretVariables::All()));
     options.secrets = std::move(secrets);
   }
 

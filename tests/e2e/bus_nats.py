@@ -11,6 +11,7 @@ class Nats:
         self.file.readline()  # INFO
         self.send('CONNECT {"verbose":false,"headers":true,"no_responders":true}')
         self.send("SUB reply.* 1")
+        self.early = []  # messages that came before the answer to a question
 
     def send(self, line, body=None):
         text = line.encode() + b"\r\n"
@@ -35,7 +36,11 @@ class Nats:
     def ask(self, subject, body):
         text = json.dumps(body).encode()
         self.send(f"PUB {subject} reply.1 {len(text)}", text)
-        return json.loads(self.message()[2])
+        while True:
+            message = self.message()
+            if message[0].startswith("reply."):
+                return json.loads(message[2])
+            self.early.append(message)
 
     def make_stream(self, name, subjects):
         answer = self.ask(f"$JS.API.STREAM.CREATE.{name}",
@@ -58,4 +63,5 @@ class Nats:
                                                            "replay_policy": "instant"}})
         if "error" in answer:
             raise RuntimeError(answer)
-        return [self.message() for _ in range(count)]
+        early, self.early = self.early, []
+        return early + [self.message() for _ in range(count - len(early))]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Applications of Workflow DevKit as their users have them: the example on the stable runtime and on the newest beta,
+# Applications of Workflow DevKit as their users have them: the example on the stable runtime and on two betas,
 # the stock command line and web UI of both, and TLS.
 # Usage: devkit_app.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
@@ -19,6 +19,10 @@ make_app next "$next_modules"
 DEVKIT_APP=$work/next timeout 150 "$example/run" "$everstep" >out 2>err
 status=$?
 expect "and so does it on the newest beta" "$shows_all"
+make_app suite "$suite_modules"
+DEVKIT_APP=$work/suite timeout 150 "$example/run" "$everstep" >out 2>err
+status=$?
+expect "and on the beta of the suite" "$shows_all"
 
 # ---- TLS: the application trusts the certificate of its server because of a file, and no other
 certificate() {

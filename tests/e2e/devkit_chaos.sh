@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # An application of Workflow DevKit and its server, killed at random under load.
 # EVERSTEP_CHAOS_SECONDS: for how long (10). EVERSTEP_CHAOS_SEED: who is killed when. EVERSTEP_CHAOS_RUNTIMES: with which
-# generations of the runtime, one after the other (next); stable, suite, next.
+# generations of the runtime, one after the other (next); stable, suite, next. EVERSTEP_CHAOS_LONG: steps, their ms, and
+# runs of the workflow with long steps (6 400 40).
 # Usage: devkit_chaos.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -19,7 +20,7 @@ for runtime in ${EVERSTEP_CHAOS_RUNTIMES:-next}; do
   WORKFLOW_TARGET_WORLD=@everstep/world timeout 60 node node_modules/.bin/workflow build >out 2>err
   status=$?
   expect "the application is built ($runtime)" '((status == 0))'
-  timeout $((5 * seconds + 300)) node chaos.mjs "$everstep" "$work/$runtime/chaos" "$seconds" "${EVERSTEP_CHAOS_SEED:-7}" >out 2>err
+  timeout $((5 * seconds + 400)) node chaos.mjs "$everstep" "$work/$runtime/chaos" "$seconds" "${EVERSTEP_CHAOS_SEED:-7}" ${EVERSTEP_CHAOS_LONG:-} >out 2>err
   status=$?
   sed "/^\(not \)\?ok/s/\$/ ($runtime)/" out
   ((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' err | head -n 20; }

@@ -79,7 +79,7 @@ for document in "$source_dir"/README.md "$source_dir"/docs/*.md; do
   commands=$work/commands/$name
   place=$work/places/$name
   mkdir -p "$commands" "$place"
-  take_commands <(sed "s/127\\.0\\.0\\.1:7233/127.0.0.1:$port/g" "$document") "$commands"
+  take_commands <(sed "s/127\\.0\\.0\\.1:7377/127.0.0.1:$port/g" "$document") "$commands"
   for file in "$commands"/*.command; do
     [[ -e $file ]] || continue
     command=$(cat "$file")

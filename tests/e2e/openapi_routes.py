@@ -79,6 +79,14 @@ def open_bodies(document):
             yield from walk(media["schema"], f"{method} {path}")
 
 
+def without_answers(operations):
+    """Any target may be too long, and any body wrong."""
+    for (method, path), operation in operations.items():
+        for status in ["414"] + (["422"] if method in ("POST", "PUT") else []):
+            if status not in operation["responses"]:
+                yield f"{method} {path} has no answer {status}"
+
+
 def main():
     root = Path(sys.argv[1])
     routes = routes_of((root / "src/serve/routes.cc").read_text(encoding="utf-8"))
@@ -97,6 +105,7 @@ def main():
            (f"{key}" for key in shared
             if (routes[key][1] is None) != (operations[key].get("security") == [])))
     expect("every call has an example with its answer", without_examples(operations))
+    expect("every call has 414, and those with a body 422", without_answers(operations))
     expect("bodies take no unknown members", open_bodies(document))
     sys.exit(failures > 0)
 

@@ -62,6 +62,8 @@ ERRORS = {
              "the log ends at 5, before consistentAfter")),
     "413": ("TooLarge", "The body, or an event in it, is too large.",
             ("CONTENT_TOO_LARGE", "The body is too large", "the body is too large")),
+    "414": ("UriTooLong", "Path and query are longer than the setting `limits.target` allows.",
+            ("URI_TOO_LONG", "URI Too Long", "the target of the request is too long")),
     "415": ("UnsupportedEncoding", "The body is of an encoding that is not read here.",
             ("UNSUPPORTED_ENCODING", "Unsupported Media Type",
              "a body may be encoded with gzip only")),
@@ -74,7 +76,8 @@ ERRORS = {
     "503": ("Unavailable", "Not now: too much at once, stopping, or the store has stopped. Repeat the call "
             "after Retry-After.",
             ("ENGINE_STOPPED", "The engine is stopping", "The engine is stopping")),
-    "507": ("StoreFull", "The disk is nearly full. Reads go on.",
+    "507": ("StoreFull", "The disk is nearly full (STORE_FULL), or the tenant has stored as much as it "
+            "may (TENANT_FULL). Reads go on.",
             ("STORE_FULL", "The disk is nearly full", "The disk is nearly full")),
 }
 
@@ -156,7 +159,7 @@ def body_of(operation):
 
 
 def answers_of(operation):
-    errors = {"400", "503", *operation.errors}
+    errors = {"400", "414", "503", *operation.errors}
     if operation.permission:
         errors |= {"401", "403"}
     if operation.method == "POST":
@@ -233,7 +236,7 @@ def document():
                            "How to use it: docs/api.md.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "http://127.0.0.1:7233", "description": "where `everstep serve` listens"}],
+        "servers": [{"url": "http://127.0.0.1:7377", "description": "where `everstep serve` listens"}],
         "security": [{"bearer": []}],
         "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
         "paths": paths,

@@ -21,7 +21,8 @@ OPERATIONS = [
     plain("/livez", "getLiveness", None, "Ask whether the process lives", "It answers: it lives.",
           Example("alive", "it does", 200, "ok\n", media=PLAIN), {"200": ("Yes.", {PLAIN: text()}, ())}),
     plain("/readyz", "getReadiness", None, "Ask whether the server is ready",
-          "Not while it recovers, stops, or is nearly out of disk.",
+          "Not while it recovers, stops, or is nearly out of disk. A second line `clock: …` says what was wrong "
+          "with the clock in the last 24 hours.",
           Example("ready", "it is", 200, "ready\n", media=PLAIN),
           {"200": ("Yes.", {PLAIN: text()}, ()),
            "503": ("Not now; the text says why.", {PLAIN: text(), PROBLEM: ref("Problem")}, ())}),
@@ -38,15 +39,17 @@ OPERATIONS = [
              "code": "NOT_FOUND", "detail": "there is no such error code",
              "traceId": "4bf92f3577b34da6a3ce929d0e0e4736"}, media=PROBLEM, code="NO_SUCH_CODE")],
         errors=("404",), answers={"200": ("The page.", {MARKDOWN: text()}, ())}),
-    plain("/metrics", "getMetrics", "metrics.read", "Read the metrics", "In the format of Prometheus.",
+    plain("/metrics", "getMetrics", "metrics.read", "Read the metrics",
+          "In the format of Prometheus. Sinks are those of the tenant; the role admin sees all.",
           Example("metrics", "the beginning", 200, "# HELP everstep_events_appended_total Events that became durable.\n",
                   media=PLAIN), {"200": ("The metrics.", {PLAIN: text()}, ())}),
     Operation(
         "GET", "/v1/alerts", "listAlerts", "Server", "alert.read", "List alerts",
-        "Of this process and the tenant's runs, newest first.",
+        "Of the engine and of the tenant's runs and sinks, newest first. The role admin sees those of every "
+        "tenant.",
         [Example("alerts", "all of them", 200, {"alerts": [
             {"at": AT, "code": "DESTRUCTIVE_SIGNAL", "severity": "P1", "runId": "release-2.4",
-             "detail": "EMERGENCY_STOP by admin"}]})],
+             "tenantId": "default", "detail": "EMERGENCY_STOP by admin"}]})],
         answers={"200": ("The alerts.", {JSON: ref("AlertList")}, ())}),
     Operation(
         "GET", "/v1/audit", "listAudit", "Server", "audit.read", "Read the audit log",

@@ -122,7 +122,7 @@ OPERATIONS = [
         [Example("unmatched", "an event that no rule is for", 200, RECEIVED, body=EVENT, body_media=CLOUD)],
         body={CLOUD: anything("a CloudEvent 1.0 in JSON"), CLOUD_BATCH: anything("a list of them"),
               JSON: anything("an object with a type, or the data of a binary CloudEvent")},
-        errors=("400", "422"),
+        errors=("400", "422", "507"),
         answers={"200": ("What followed.", {JSON: ref("InboundAnswer")}, ())}),
     Operation(
         "POST", "/webhooks/{tenantId}", "receiveSignedEvents", "Inbound", None,
@@ -137,7 +137,7 @@ OPERATIONS = [
             **{"webhook-id": "msg_1", "webhook-timestamp": "1770805800",
                "webhook-signature": "v1,AAAA"})],
         query=["WebhookId", "WebhookTimestamp", "WebhookSignature"],
-        body={JSON: anything("any JSON"), "required": False}, errors=("400", "401", "422"),
+        body={JSON: anything("any JSON"), "required": False}, errors=("400", "401", "422", "507"),
         answers={"200": ("What followed.", {JSON: ref("InboundAnswer")}, ())}),
 ]
 PARAMETERS = {

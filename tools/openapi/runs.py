@@ -115,7 +115,7 @@ OPERATIONS = [
          [Example("ended", "wait for the end", 200, GREETING_RUN, runId="greeting-1", wait="10s"),
           Example("unchanged", "nothing has changed since", 304, runId="greeting-1",
                   **{"If-None-Match": '"5"'})],
-         parameters=[WAIT]),
+         parameters=[WAIT], errors=("404", "410", "422")),
     Operation(
         "POST", "/v1/runs/{runId}/cancel", "cancelRun", "Runs", "run.cancel", "Cancel a run",
         "The signal CANCEL: running steps are stopped, what came through is compensated.",

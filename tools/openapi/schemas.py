@@ -393,7 +393,7 @@ WORK = {
 ADMIN = {
     "Alert": record("Something an operator should know.", {
         "at!": time(), "code!": text(), "severity": text("P1, P2 or P3"), "runId": text(),
-        "detail": text(),
+        "tenantId": text("whose it is; missing: of the engine"), "detail": text(),
     }),
     "AlertList": record("The alerts of this process, newest first, at most 1,000.",
                         {"alerts!": many(ref("Alert"))}),

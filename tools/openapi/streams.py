@@ -61,7 +61,7 @@ OPERATIONS = [
         answers={"200": ("The messages, oldest first.", {JSON: ref("MessageList")}, ())}),
     Operation(
         "POST", "/v1/messages/{messageId}/replay", "replayMessage", "Messages", "queue.write",
-        "Deliver a message again", "One that was given up starts over with its first attempt.",
+        "Deliver a message again", "One that was given up starts over; it counts as its second attempt, since attempt 1 means that it was never delivered before.",
         [Example("unknown", "one that is not there", 404, GONE, media=PROBLEM, messageId=MESSAGE)],
         errors=("404",), answers={"200": ("It will be delivered.", {JSON: ref("Nothing")}, ())}),
     Operation(

@@ -39,7 +39,7 @@ void MakeSecret(const BenchServer& server) {
   const std::string path = server.data() + "/secrets";
   std::ofstream(path + ".key", std::ios::binary) << std::string(32, 'k');
   SecretFile file(path, *SecretFileKey::FromFile(path + ".key"), SystemRandom());
-  EVERSTEP_ASSERT(file.Set("hook", kSecret).has_value());
+  EVERSTEP_ASSERT(file.Set(SecretOwner::Tenant("default"), "hook", kSecret).has_value());
 }
 
 void PutSink(const BenchServer& server, const std::string& body) {

@@ -73,10 +73,17 @@ double BenchChild::ResidentMegabytes() const {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1048576.0;
 }
 
-BenchServer::BenchServer() {
+std::string BenchServer::admin_token() const {
+  std::string token = ReadFile(data() + "/admin-token");
+  while (token.ends_with('\n')) token.pop_back();
+  return token;
+}
+
+BenchServer::BenchServer(Access access) {
   const double begin = WallSeconds();
-  child_ = std::make_unique<BenchChild>(std::vector<std::string>{
-      "serve", "--dev", "--data", folder_.path() + "/data", "--listen", "127.0.0.1:0"});
+  std::vector<std::string> arguments = {"serve", "--data", data(), "--listen", "127.0.0.1:0"};
+  if (access == Access::kOpen) arguments.emplace_back("--dev");
+  child_ = std::make_unique<BenchChild>(arguments);
   const std::string line = child_->ReadLine();
   ready_seconds_ = WallSeconds() - begin;
   constexpr std::string_view kListening = "listening on http://";

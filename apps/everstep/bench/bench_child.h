@@ -25,13 +25,15 @@ class BenchChild {
   std::string output_;
 };
 
-// `everstep serve --dev` on a folder and port of its own.
+// `everstep serve` on a folder and port of its own.
 class BenchServer {
  public:
-  BenchServer();
+  enum class Access : bool { kOpen, kTokens };  // kOpen: --dev
+  explicit BenchServer(Access access = Access::kOpen);
 
   const std::string& address() const { return address_; }
   std::string data() const { return folder_.path() + "/data"; }
+  std::string admin_token() const;  // of one with tokens
   double CpuSeconds() const { return child_->CpuSeconds(); }
   double ResidentMegabytes() const { return child_->ResidentMegabytes(); }
   double ready_seconds() const { return ready_seconds_; }  // from its start to "listening"

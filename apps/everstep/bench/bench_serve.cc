@@ -8,12 +8,13 @@
 namespace everstep::cli {
 namespace {
 
-constexpr std::string_view kParts[] = {"all",      "appends", "batches",   "one-step",
-                                       "ten-step", "lone",    "followers", "idle"};
+constexpr std::string_view kParts[] = {"all",  "appends",   "batches", "one-step", "ten-step",
+                                       "lone", "followers", "idle",    "fairness"};
 
 constexpr OptionSpec kOptions[] = {
     {"only", OptionKind::kWord, "PART",
-     "all, appends, batches, one-step, ten-step, lone, followers or idle", "all", kParts, false},
+     "all, appends, batches, one-step, ten-step, lone, followers, idle or fairness", "all", kParts,
+     false},
     {"events", OptionKind::kCount, "N", "events of the part appends", "240000", {}, false},
     {"batched", OptionKind::kCount, "N", "events of the part batches", "300000", {}, false},
     {"runs", OptionKind::kCount, "N", "runs of the part one-step", "20000", {}, false},
@@ -45,6 +46,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   measure("lone", [&](BenchReport& r) { ServeLone(r); });
   measure("followers", [&](BenchReport& r) { ServeFollowers(number("followers"), r); });
   measure("idle", [&](BenchReport& r) { ServeIdle(r); });
+  measure("fairness", [&](BenchReport& r) { ServeFairness(r); });
   return WriteReports(reports, arguments, out);
 }
 

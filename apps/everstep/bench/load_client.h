@@ -25,7 +25,7 @@ class LoadClient {
   using Next = std::function<std::optional<std::string_view>(std::size_t connection)>;
   using Answered = std::function<void(std::size_t connection, const Answer& answer)>;
 
-  // "127.0.0.1:7233"
+  // "127.0.0.1:7377"
   LoadClient(const std::string& address, std::size_t connections);
 
   // One request at a time on each connection, until `over` says so and all are answered. Who had no

@@ -30,6 +30,8 @@ void ServeLone(BenchReport& report);
 // Followers of events that see none.
 void ServeFollowers(std::size_t followers, BenchReport& report);
 void ServeIdle(BenchReport& report);
+// How long a probe and a cheap request of one tenant wait while another asks for the worst.
+void ServeFairness(BenchReport& report);
 
 // The worker process of ServeRuns; until it is killed or interrupted.
 bool ServeAsWorker(const std::string& url, std::size_t slots);

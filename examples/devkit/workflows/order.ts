@@ -16,9 +16,12 @@ async function say(line: string): Promise<void> {
   writer.releaseLock();
 }
 
-async function finish(): Promise<void> {
+// The last line and the end in one step: what a step wrote may still be on its way when it is over.
+async function finish(line: string): Promise<void> {
   'use step';
-  await getWritable<string>().close();
+  const writer = getWritable<string>().getWriter();
+  await writer.write(line);
+  await writer.close();
 }
 
 async function pack(item: string): Promise<string> {
@@ -45,7 +48,6 @@ export async function ship(order: Order) {
   await say(`on its way; sign at ${new URL(delivery.url).pathname}`);
   const request = await delivery;
   const { signedBy } = (await request.json()) as { signedBy: string };
-  await say(`signed by ${signedBy}`);
-  await finish();
+  await finish(`signed by ${signedBy}`);
   return { packed, charged, signedBy };
 }

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from .errors import EverstepError
 
-DEFAULT_URL = "http://127.0.0.1:7233"
+DEFAULT_URL = "http://127.0.0.1:7377"
 USER_AGENT = "everstep-python/0.1"
 
 

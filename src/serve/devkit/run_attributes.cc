@@ -13,7 +13,11 @@ constexpr std::size_t kAttributesMax = 64;
 constexpr std::size_t kKeyCharactersMax = 256;
 constexpr std::size_t kValueBytesMax = 256;
 constexpr std::size_t kChangesBytesMax = 8 << 10;
-constexpr std::size_t kEventsPerRead = 1000;
+// The store walks from the newest change back to the oldest that is asked for: few large reads.
+constexpr std::size_t kEventsPerRead = 10'000;
+// Changes that are read at once are not worth a place in the cache if they are fewer.
+constexpr std::size_t kWorthKeeping = 64;
+constexpr std::size_t kViewsKept = 1'024;
 
 using Kind = CborItem::Kind;
 
@@ -114,34 +118,64 @@ std::optional<WorldError> CheckAttributeChanges(const CborItem* data) {
   return std::nullopt;
 }
 
+std::optional<AttributeView> AttributeCache::Find(RunNo run) {
+  const std::lock_guard lock(mutex_);
+  const auto found = views_.find(run);
+  if (found == views_.end()) return std::nullopt;
+  return found->second;
+}
+
+void AttributeCache::Keep(RunNo run, const AttributeView& view) {
+  const std::lock_guard lock(mutex_);
+  const auto [place, added] = views_.try_emplace(run, view);
+  if (!added && place->second.seen < view.seen) place->second = view;
+  if (!added) return;
+  order_.push_back(run);
+  if (order_.size() <= kViewsKept) return;
+  views_.erase(order_.front());
+  order_.pop_front();
+}
+
+void ApplyAttributeChanges(const CborItem& data, RunAttributes& attributes) {
+  const CborItem* changes = data.Find("changes");
+  if (changes == nullptr) return;
+  for (const CborItem& change : changes->items) {
+    const CborItem* value = change.Find("value");
+    if (value != nullptr) Apply(change.Text("key"), *value, attributes);
+  }
+}
+
 std::optional<WorldError> CheckAttributeCount(const RunAttributes& before, const CborItem& data) {
   RunAttributes after = before;
-  if (const CborItem* changes = data.Find("changes")) {
-    for (const CborItem& change : changes->items) {
-      const CborItem* value = change.Find("value");
-      if (value != nullptr) Apply(change.Text("key"), *value, after);
-    }
-  }
+  ApplyAttributeChanges(data, after);
   if (after.size() <= kAttributesMax) return std::nullopt;
   return WorldError::Attributes("Run attribute count would exceed limit 64");
 }
 
 Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
-                                     std::string_view created) {
-  RunAttributes attributes;
+                                     std::string_view created, AttributeCache* cache) {
+  constexpr auto kType = EventType::kContextUpdated;
+  const EventSeq last = run.state.last_of_type[static_cast<std::size_t>(kType)];
+  AttributeView view;
   std::string bytes;
-  if (const auto initial = RawMember(created, "attributes")) {
-    const auto map = Look(*initial, bytes);
-    if (map) {
-      for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
-        Apply(map->items[i].text, map->items[i + 1], attributes);
+  if (cache != nullptr && last != EventSeq()) {
+    // One of a later moment is no use.
+    if (auto known = cache->Find(run.run_no); known && known->seen <= last)
+      view = *std::move(known);
+  }
+  if (view.seen == EventSeq()) {
+    if (const auto initial = RawMember(created, "attributes")) {
+      const auto map = Look(*initial, bytes);
+      if (map) {
+        for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
+          Apply(map->items[i].text, map->items[i + 1], view.attributes);
+        }
       }
     }
   }
-  constexpr auto kType = EventType::kContextUpdated;
-  if (run.state.last_of_type[static_cast<std::size_t>(kType)] == EventSeq()) return attributes;
-  EventQuery query{.type = kType, .limit = kEventsPerRead};
-  while (true) {
+  EventQuery query{.after = view.seen, .type = kType, .limit = kEventsPerRead};
+  std::size_t read = 0;
+  while (query.after < last) {
     auto events = reader.ReadEvents(run, query);
     if (!events) return std::move(events).error();
     for (const Event& event : *events) {
@@ -150,13 +184,19 @@ Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
       if (!list) continue;
       for (const CborItem& change : list->items) {
         if (const CborItem* value = change.Find("value")) {
-          Apply(change.Text("key"), *value, attributes);
+          Apply(change.Text("key"), *value, view.attributes);
         }
       }
     }
-    if (events->size() < kEventsPerRead) return attributes;
-    query.after = events->back().seq;
+    read += events->size();
+    if (!events->empty()) view.seen = events->back().seq;
+    if (events->size() < kEventsPerRead) break;
+    query.after = view.seen;
   }
+  if (cache != nullptr && read >= kWorthKeeping && run.run_no != RunNo()) {
+    cache->Keep(run.run_no, view);
+  }
+  return std::move(view.attributes);
 }
 
 }  // namespace everstep

@@ -14,6 +14,23 @@ NewMessage ReplayMessage(const StoredRun& run) {
   return message;
 }
 
+namespace {
+
+// The message whose handler began the step last; empty: it was begun otherwise.
+std::string OwnerOf(StateReader& reader, const StoredRun& run, EventSeq started) {
+  const auto events = reader.ReadEvents(
+      run, {.after = EventSeq(started.value() - 1), .until = started, .limit = 1});
+  if (!events || events->empty() || events->front().type != EventType::kStepStarted) return {};
+  const std::string& payload = events->front().payload;
+  if (payload.empty()) return {};
+  const auto quoted = RawMember(payload, "ownerMessageId");
+  if (!quoted || quoted->size() < 2) return {};
+  const std::string id(quoted->substr(1, quoted->size() - 2));
+  return IsMessageId(id) ? id : std::string();
+}
+
+}  // namespace
+
 std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string& tenant_id,
                                          const RunId& run_id, bool has_later) {
   const auto run = reader.FindRun(run_id);
@@ -23,9 +40,13 @@ std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string&
   bool has_step = false;
   bool has_wait = false;
   bool has_hook = false;
+  EventSeq running;  // the start of a step that runs
   const auto look = [&](const EntityKey& key, const EntityState& entity) {
     has_step |= key.kind == EntityKind::kStep && (entity.status == EntityStatus::kPending ||
                                                   entity.status == EntityStatus::kRunning);
+    if (key.kind == EntityKind::kStep && entity.status == EntityStatus::kRunning) {
+      running = entity.last_seq;
+    }
     has_wait |= key.kind == EntityKind::kWait && entity.status == EntityStatus::kWaiting;
     has_hook |= key.kind == EntityKind::kHook && entity.status == EntityStatus::kActive;
   };
@@ -34,7 +55,9 @@ std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string&
   }
   const bool stalled = has_step || (!has_later && (has_wait || !has_hook));
   if (!stalled) return std::nullopt;
-  return ReplayMessage(**run);
+  NewMessage message = ReplayMessage(**run);
+  if (running != EventSeq()) message.id = OwnerOf(reader, **run, running);
+  return message;
 }
 
 }  // namespace everstep

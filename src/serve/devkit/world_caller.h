@@ -13,6 +13,7 @@ struct WorldCaller {
   std::uint32_t spec = 0;  // the newest version of runs that the application understands
   Timestamp now{};
   std::string queue_namespace{};  // of the names of its queues
+  class AttributeCache* attributes = nullptr;
 };
 
 }  // namespace everstep

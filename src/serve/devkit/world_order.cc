@@ -182,7 +182,7 @@ EventWrite WorldOrder::Start(EventType type) const {
   write.type = type;
   write.run_id = run_id_;
   write.scope.tenant_id = caller_.tenant_id;
-  if (type == EventType::kStepStarted) write.entity_id = correlation_id_;
+  if (type == EventType::kStepScheduled) write.entity_id = correlation_id_;
   write.emitted_at = occurred_at_;
   write.foreign = true;
   write.attributes = "{\"specVersion\":" + std::to_string(spec_version_) + "}";
@@ -279,6 +279,11 @@ void WorldOrder::Decided(const StoredRun& run, const EntityState& entity,
   recorded_.assign(events.begin(), events.end());
   made_step_ = spec_->type == kStepStarted && !creation_.empty();
   met_conflict_ = !events.empty() && events.back().type == EventType::kHookConflict;
+  for (const Event& event : events) {
+    if (attributes_ == nullptr || event.type != EventType::kContextUpdated) continue;
+    ApplyAttributeChanges(*attributes_data_, attributes_->attributes);
+    attributes_->seen = event.seq;
+  }
 }
 
 WorldOrder::Writes WorldOrder::Decide(const RunState& run, const EntityState& entity) {
@@ -390,11 +395,12 @@ WorldOrder::Writes WorldOrder::DecideStep(const RunState& run, const EntityState
                                       Lower(Name(run.status)) + "\""));
   }
   if (spec_->type == kStepStarted) return DecideStepStart(run, step);
-  // What ends has begun: a step that waits for its next attempt gets one.
+  // A step that waits for its next attempt may end without having started it. The attempt is opened
+  // by an event that is no start, so that what the application sees as its attempt stays as it is.
   std::vector<EventWrite> writes = event_;
   if (step.status == EntityStatus::kFailed) {
     if (run.status == RunStatus::kPaused) return Refuse(Paused(run_id_));
-    writes.insert(writes.begin(), Start(EventType::kStepStarted));
+    writes.insert(writes.begin(), Start(EventType::kStepScheduled));
   }
   for (EventWrite& write : writes) write.facts.late = ended;
   return InBegunRun(run, std::move(writes));
@@ -450,9 +456,11 @@ WorldOrder::Writes WorldOrder::DecideAttributes(const RunState& run, const Entit
     return Refuse(WorldError::Conflict("attr_set " + correlation_id_ + " was recorded before"));
   }
   constexpr auto kType = static_cast<std::size_t>(EventType::kContextUpdated);
-  outdated_ = run.last_of_type[kType] != attributes_seen_;
+  outdated_ = attributes_ == nullptr || run.last_of_type[kType] != attributes_->seen;
   if (outdated_) return Refuse(WorldError::Conflict("the attributes have changed meanwhile"));
-  if (attributes_wrong_) return Refuse(*attributes_wrong_);
+  if (auto wrong = CheckAttributeCount(attributes_->attributes, *attributes_data_)) {
+    return Refuse(*std::move(wrong));
+  }
   return InBegunRun(run, event_);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cbor.h"
 #include "engine/order_rule.h"
+#include "serve/devkit/run_attributes.h"
 #include "serve/devkit/world_caller.h"
 #include "serve/devkit/world_error.h"
 #include "serve/devkit/world_event.h"
@@ -31,10 +32,11 @@ class WorldOrder final : public OrderRule {
   static std::optional<WorldError> Read(const CborItem& args, const WorldCaller& caller,
                                         std::string new_run_id, WorldOrder& order);
 
-  // What a look at the run's attributes says about an attr_set, and the last change that was seen.
-  void LookedAtAttributes(std::optional<WorldError> wrong, EventSeq seen) {
-    attributes_wrong_ = std::move(wrong);
-    attributes_seen_ = seen;
+  // An attr_set with that data is judged by what was seen of the run's attributes. What it changes
+  // is noted there, so that others of the same batch can follow it. Both must outlive the decision.
+  void JudgeBy(AttributeView& view, const CborItem& data) {
+    attributes_ = &view;
+    attributes_data_ = &data;
     outdated_ = false;
   }
 
@@ -69,7 +71,7 @@ class WorldOrder final : public OrderRule {
   std::optional<WorldError> ReadData(const CborItem* data, const WorldCaller& caller);
   std::optional<WorldError> Add(std::string_view name, const CborItem* data,
                                 std::string_view left_out, std::vector<EventWrite>& to);
-  // The start of the run, or of the step, that has to be there before the event.
+  // The start of the run, or of the step's next attempt, that has to be there before the event.
   EventWrite Start(EventType type) const;
   Error Refuse(WorldError error);
   Writes DecideRunStarted(const RunState& run);
@@ -91,8 +93,8 @@ class WorldOrder final : public OrderRule {
   Timestamp occurred_at_{};
   std::uint64_t spec_version_ = 0;
   bool by_workflow_ = false;  // of attr_set, as the next two
-  std::optional<WorldError> attributes_wrong_;
-  EventSeq attributes_seen_;
+  AttributeView* attributes_ = nullptr;
+  const CborItem* attributes_data_ = nullptr;
   std::vector<EventWrite> creation_;  // what has to be there before, if it can be made
   std::vector<EventWrite> event_;     // one
 

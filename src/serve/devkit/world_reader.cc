@@ -133,7 +133,7 @@ Result<std::string> WorldReader::CreationOf(const StoredRun& run) {
 Result<RunAttributes> WorldReader::AttributesOf(const StoredRun& run) {
   const auto created = CreationOf(run);
   if (!created) return created.error();
-  return ReadAttributes(reader_, run, created->empty() ? "{}" : *created);
+  return ReadAttributes(reader_, run, created->empty() ? "{}" : *created, attributes_);
 }
 
 WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWriter& cbor) {
@@ -144,7 +144,7 @@ WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWri
   const Event& first = events->empty() ? kNone : events->front();
   std::string_view created = "{}";
   if (first.type == EventType::kRunQueued && !first.payload.empty()) created = first.payload;
-  const auto attributes = ReadAttributes(reader_, run, created);
+  const auto attributes = ReadAttributes(reader_, run, created, attributes_);
   if (!attributes) return Failed(attributes.error());
   cbor.BeginMap();
   cbor.Member("runId", run.run_id.value());
@@ -287,8 +287,12 @@ WorldOutcome WorldReader::WriteWait(const StoredRun& run, const std::string& wai
 
 bool WorldReader::WriteEvent(const StoredRun& run, const Event& event, Detail resolve,
                              CborWriter& cbor) {
+  // A step is created once: what only opens a further attempt has no name here (WorldOrder).
+  const bool has_name = event.type != EventType::kStepScheduled || event.logical_attempt <= 1;
   const auto shown =
-      RenderPayload(Dialect::kDevkit, {run.run_id, run.state.scope, run.state.key_version}, event);
+      has_name ? RenderPayload(Dialect::kDevkit,
+                               {run.run_id, run.state.scope, run.state.key_version}, event)
+               : std::nullopt;
   if (!shown && spec_ < kSpecWithNoop) return false;
   const std::string_view name = shown ? shown->name : "noop";
   cbor.BeginMap();

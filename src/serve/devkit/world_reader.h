@@ -29,7 +29,11 @@ class WorldReader {
  public:
   // `spec` of the caller: the version of the protocol that the reader speaks.
   WorldReader(StateReader& reader, const WorldCaller& caller)
-      : reader_(reader), tenant_id_(caller.tenant_id), spec_(caller.spec), now_(caller.now) {}
+      : reader_(reader),
+        tenant_id_(caller.tenant_id),
+        spec_(caller.spec),
+        now_(caller.now),
+        attributes_(caller.attributes) {}
 
   // Events of a run, one behind the other, that need not be read: they are at hand.
   void Know(std::span<const Event> events) { known_ = events; }
@@ -87,6 +91,7 @@ class WorldReader {
   const std::string tenant_id_;
   const std::uint32_t spec_;
   const Timestamp now_;
+  AttributeCache* const attributes_;
   std::span<const Event> known_;
 };
 

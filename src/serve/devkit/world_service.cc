@@ -18,6 +18,7 @@ constexpr std::uint32_t kConcurrencyMost = 10'000;
 constexpr std::size_t kPreloadMax = 1000;  // events; a longer log is read in pages
 constexpr std::size_t kNamespaceMax = 64;
 constexpr std::size_t kUsualAnswer = 1024;  // bytes
+constexpr std::size_t kAnswersBytesMax = 32 << 20;
 
 std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
 
@@ -56,6 +57,17 @@ std::uint64_t StartOf(const CborItem& args, const StreamExtent& info) {
   return static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(info.chunks) + wanted));
 }
 
+// Who called over loopback may be called over loopback, which it can reach by itself. A proxy on
+// this machine calls over loopback for others, and says so.
+bool IsOnThisMachine(const ServerRequest& request) {
+  const std::string& peer = request.peer_address;
+  if (!peer.starts_with("127.") && peer != "::1") return false;
+  constexpr std::string_view kOfProxies[] = {"forwarded", "x-forwarded-for", "x-forwarded-host",
+                                             "x-real-ip", "via"};
+  return std::ranges::all_of(kOfProxies,
+                             [&](std::string_view name) { return request.Header(name).empty(); });
+}
+
 }  // namespace
 
 std::string WorldService::NewRunId() {
@@ -76,14 +88,19 @@ void WorldService::Handle(const CallPtr& call) {
   if (!space.empty() && !IsNamespace(space)) {
     return call->Fail(HttpCode::kBadRequest, "a name space is small letters and digits");
   }
-  const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now(),
-                           std::string(space)};
+  const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now(), std::string(space),
+                           &attributes_};
+  const bool bound = !call->May(Permission::kTenantAny);
+  const Status room = bound ? parts_.storage.Check(call->tenant()) : Ok();
   std::vector<One> calls(list->items.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     calls[i].args = &list->items[i];
-    if (Writes(MethodOf(*calls[i].args)) && !call->May(Permission::kEventAppend)) {
+    if (!Writes(MethodOf(*calls[i].args))) continue;
+    if (!call->May(Permission::kEventAppend)) {
       calls[i].error =
           WorldError{"WorkflowWorldError", 403, "the token's roles do not allow event.append"};
+    } else if (!room) {
+      calls[i].error = WorldError{"WorkflowWorldError", 507, room.error().message};
     }
   }
   // Those of a batch came at the same time: what is durable together goes first.
@@ -94,7 +111,14 @@ void WorldService::Handle(const CallPtr& call) {
   CborWriter cbor(body);
   cbor.ArrayOf(calls.size());
   for (One& one : calls) {
-    if (!one.error && one.answer.empty()) Answer(*call, caller.spec, one);
+    if (!one.error && one.answer.empty()) {
+      if (body.size() < kAnswersBytesMax) {
+        Answer(*call, caller.spec, one);
+      } else {
+        one.error = WorldError{"WorkflowWorldError", 413,
+                               "the answers to these calls are too large; send fewer at a time"};
+      }
+    }
     WriteAnswer(one, body);
   }
   call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
@@ -127,14 +151,10 @@ void WorldService::CreateAll(const ApiCall& call, const WorldCaller& caller,
     one.error = WorldOrder::Read(*one.args, caller, NewRunId(), *one.order);
     if (!one.error) asked.push_back(&one);
   }
-  // Each time one at least of those that change the same attributes is decided.
+  // Again if somebody else has changed the same attributes since they were looked at.
   while (!asked.empty()) {
-    std::erase_if(asked, [&](One* one) {
-      if (one->order->spec().type == WorldEventType::kAttrSet) {
-        one->error = LookAtAttributes(caller, *one);
-      }
-      return one->error.has_value();
-    });
+    AttributeViews views;
+    LookAtAttributes(caller, asked, views);
     Create(call, caller, asked);
     std::erase_if(asked, [](const One* one) { return !one->order->is_outdated(); });
   }
@@ -168,20 +188,6 @@ void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
     CborWriter cbor(one.answer);
     one.error = Created(*one.args, *one.order, *placed[i], caller, *reader, cbor);
   }
-}
-
-WorldOutcome WorldService::LookAtAttributes(const WorldCaller& caller, One& one) {
-  const auto reader = parts_.log.store().Read();
-  WorldReader world(*reader, caller);
-  const auto found = world.FindRun(one.order->run_id().value());
-  if (const auto* error = std::get_if<WorldError>(&found)) return *error;
-  const auto& run = std::get<StoredRun>(found);
-  const auto before = world.AttributesOf(run);
-  if (!before) return WorldErrorOf(before.error());
-  constexpr auto kType = static_cast<std::size_t>(EventType::kContextUpdated);
-  one.order->LookedAtAttributes(CheckAttributeCount(*before, *one.args->Find("data")),
-                                run.state.last_of_type[kType]);
-  return std::nullopt;
 }
 
 // What the caller sent is not sent back: it puts the answer together with it.
@@ -350,8 +356,7 @@ WorldOutcome WorldService::Register(const ApiCall& call, const CborItem& args, C
   endpoint.secret = args.Text("secret");
   endpoint.concurrency = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(args.Uint("concurrency", 1), 1, kConcurrencyMost));
-  const std::string& peer = call.request().peer_address;
-  endpoint.on_this_machine = peer.starts_with("127.") || peer == "::1";
+  endpoint.on_this_machine = parts_.loopback_endpoints && IsOnThisMachine(call.request());
   const CborItem* routes = args.Find("routes");
   if (routes != nullptr) {
     for (const CborItem& route : routes->items) {
@@ -480,7 +485,7 @@ WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, s
                       "this server does not know the call \"" + std::string(method) + "\""};
   }
   const auto reader = parts_.log.store().Read();
-  WorldReader world(*reader, {call.tenant(), spec, parts_.clock.Now()});
+  WorldReader world(*reader, {call.tenant(), spec, parts_.clock.Now(), {}, &attributes_});
   return (world.*read->answer)(args, cbor);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,7 @@
 #include "serve/api_call.h"
 #include "serve/devkit/world_order.h"
 #include "serve/devkit/world_reader.h"
+#include "serve/tenant_storage.h"
 
 namespace everstep {
 
@@ -30,6 +32,9 @@ class WorldService {
     RunStreams& streams;
     Clock& clock;
     Random& random;
+    TenantStorage& storage;
+    // Applications that call from this machine may be called over loopback.
+    bool loopback_endpoints = true;
   };
   explicit WorldService(Parts parts) : parts_(parts), ulids_(parts.clock, parts.random) {}
 
@@ -52,7 +57,10 @@ class WorldService {
   void Create(const ApiCall& call, const WorldCaller& caller, std::span<One* const> asked);
   WorldOutcome Created(const CborItem& args, const WorldOrder& order, const Placed& placed,
                        const WorldCaller& caller, StateReader& reader, CborWriter& cbor);
-  WorldOutcome LookAtAttributes(const WorldCaller& caller, One& one);
+  // Those that change attributes are judged by one look at the attributes of each run.
+  using AttributeViews = std::map<RunId, AttributeView>;
+  void LookAtAttributes(const WorldCaller& caller, std::vector<One*>& asked, AttributeViews& views);
+  WorldOutcome LookAtAttributes(const WorldCaller& caller, One& one, AttributeViews& views);
   void SendAll(const ApiCall& call, std::vector<One>& calls);
   void Answer(const ApiCall& call, std::uint32_t spec, One& one);
   static void WriteAnswer(const One& one, std::string& body);
@@ -66,6 +74,7 @@ class WorldService {
   const Parts parts_;
   std::mutex mutex_;
   UlidGenerator ulids_;  // guarded by mutex_
+  AttributeCache attributes_;
 };
 
 }  // namespace everstep

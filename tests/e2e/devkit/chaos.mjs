@@ -1,16 +1,21 @@
-// The application in this folder (chaos/) and its server, killed at random under load (SIGKILL: one, the other, both).
-// Every run that was acknowledged completes with the right result, and its log is whole.
-// Usage: node chaos.mjs PROGRAM FOLDER [SECONDS [SEED]]
+// The application in this folder (chaos/) and its server, killed at random under load (one, the other, both; the server
+// is sometimes asked to stop). Every run that was acknowledged completes soon and with the right result, its log is
+// whole, and what was done is not done again.
+// Usage: node chaos.mjs PROGRAM FOLDER [SECONDS [SEED [STEPS MS RUNS]]]
+// The last three: of workflows with long steps, so many steps of so many ms, and at most so many runs.
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, openSync } from 'node:fs';
+import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { createWorld } from '@everstep/world';
 import { hydrateWorkflowReturnValue as hydrate } from '@workflow/core/serialization';
 
-const [program, folder, seconds = '20', seed = String(Date.now() % 1e6)] = process.argv.slice(2);
+const [program, folder, seconds = '20', seed = String(Date.now() % 1e6), length = '6', ms = '400', longRuns = '40'] = process.argv.slice(2);
+const STEP_MS = Number(ms);
 mkdirSync(folder, { recursive: true });
+process.env.BODIES = path.resolve(folder, 'bodies');
+writeFileSync(process.env.BODIES, '');
 
 // The same seed, the same orders; when they fall is not for us to say.
 let state = Number(seed) >>> 0;
@@ -39,7 +44,8 @@ function expect(sentence, faults) {
 const ports = { server: await freePort(), app: await freePort() };
 process.env.EVERSTEP_URL = `http://127.0.0.1:${ports.server}`;
 const children = {};
-const said = (name) => ['ignore', ...Array(2).fill(openSync(path.join(folder, `${name}.log`), 'a'))];
+const logs = Object.fromEntries(['server', 'app'].map((name) => [name, openSync(path.join(folder, `${name}.log`), 'a')]));
+const said = (name) => ['ignore', logs[name], logs[name]];
 const start = {
   server: () =>
     spawn(program, ['serve', '--dev', '--data', path.join(folder, 'data'), '--listen', `127.0.0.1:${ports.server}`], {
@@ -47,7 +53,7 @@ const start = {
     }),
   app: () =>
     spawn(process.execPath, ['server.mjs'], {
-      env: { ...process.env, PORT: String(ports.app), WORKFLOW_TARGET_WORLD: '@everstep/world' },
+      env: { ...process.env, PORT: String(ports.app), WORKFLOW_TARGET_WORLD: '@everstep/world', EVERSTEP_CONCURRENCY: '1000' },
       stdio: said('app'),
     }),
 };
@@ -60,11 +66,11 @@ const begin = (name) => {
     begin(name);
   });
 };
-const kill = async (name) => {
+const kill = async (name, signal = 'SIGKILL') => {
   const child = children[name];
   child.isVictim = true;
   const gone = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGKILL');
+  child.kill(signal);
   await gone;
 };
 process.on('exit', () => Object.values(children).forEach((child) => child.kill('SIGKILL')));
@@ -83,8 +89,10 @@ const messages = async () => {
 
 // What each of them is known to come to: its result, the results of its steps, and how many of them fail.
 const count = (length, make) => Array.from({ length }, (_, i) => make(i));
+const triangle = (n) => (n * (n + 1)) / 2;
+const LONG = { workflow: 'long', args: [Number(length), STEP_MS], result: triangle(Number(length)), steps: count(Number(length), (i) => i + 1), failed: 0 };
 const WORKFLOWS = [
-  { workflow: 'sequence', args: [10], result: 55, steps: count(10, (i) => ((i + 1) * (i + 2)) / 2), failed: 0 },
+  { workflow: 'sequence', args: [10], result: 55, steps: count(10, (i) => triangle(i + 1)), failed: 0 },
   { workflow: 'fan', args: [8], result: [...count(8, (i) => i), ...count(8, (i) => i + 100)], failed: 0 },
   { workflow: 'nap', args: [5], result: 7, steps: [6, 6, 7], failed: 0 },
   { workflow: 'retried', args: ['right'], result: 'right, no use', steps: ['right'], failed: 1 },
@@ -92,10 +100,19 @@ const WORKFLOWS = [
 ];
 const runs = new Map(); // to what is known of them
 const ended = new Set();
+const ENDS = new Set(['completed', 'failed', 'cancelled']);
+const world = createWorld();
+// What one process of the application can carry, also with the slowest of the runtimes: beyond it runs wait for its
+// processor, and that is not what is asked here.
+const SHORT_OPEN_MAX = 30;
 const tokens = new Map(); // of hooks that nobody was delivered to, to the run
 let invoked = 0;
+let long = 0; // runs of that workflow, of which some begin early and some late
+const openShort = () => [...runs].filter(([id, known]) => known !== LONG && !ended.has(id));
 async function invoke() {
-  const which = WORKFLOWS[Math.floor(random() * WORKFLOWS.length)];
+  const share = 1 - Math.max(0, until - Date.now()) / (Number(seconds) * 1000);
+  const which = long < Number(longRuns) * share && random() < 0.5 ? LONG : WORKFLOWS[Math.floor(random() * WORKFLOWS.length)];
+  if (which !== LONG && openShort().length >= SHORT_OPEN_MAX) return false;
   const token = `token-${(invoked += 1)}`;
   try {
     const response = await fetch(`http://127.0.0.1:${ports.app}/invoke`, {
@@ -107,6 +124,7 @@ async function invoke() {
     if (!response.ok) return false;
     const { runId } = await response.json();
     runs.set(runId, which);
+    if (which === LONG) long += 1;
     if (!which.args) tokens.set(token, runId);
     return true;
   } catch {
@@ -130,15 +148,23 @@ async function deliver() {
   }
 }
 
+const until = Date.now() + Number(seconds) * 1000;
 begin('server');
 begin('app');
-const until = Date.now() + Number(seconds) * 1000;
 let kills = 0;
 const load = Promise.all(
   Array.from({ length: 8 }, async () => {
     while (Date.now() < until) await sleep((await invoke()) ? 400 : 100);
   }),
 );
+const observer = (async () => {
+  for (; Date.now() < until; await sleep(200)) {
+    for (const [id] of openShort()) {
+      const run = await world.runs.get(id, { resolveData: 'none' }).catch(() => {}); // The server is not there.
+      if (ENDS.has(run?.status)) ended.add(id);
+    }
+  }
+})();
 const carrier = (async () => {
   for (; Date.now() < until || tokens.size > 0; await sleep(300)) {
     await deliver();
@@ -151,19 +177,20 @@ while (Date.now() < until) {
   if (random() < 0.8) await bothAnswer();
   await sleep(random() * 1600);
   const victims = [['app'], ['server'], ['app', 'server']][Math.floor(random() * 3)];
-  await Promise.all(victims.map(kill));
+  const isAsked = random() < 0.25;
+  await Promise.all(victims.map((name) => kill(name, name === 'server' && isAsked ? 'SIGTERM' : 'SIGKILL')));
   kills += 1;
   await sleep(random() * 400);
   victims.forEach(begin);
 }
 await load;
+await observer;
 await bothAnswer();
+const lastFault = Date.now();
 
-const world = createWorld();
-const ENDS = new Set(['completed', 'failed', 'cancelled']);
-const PATIENCE_MS = 150_000; // twice the longest pause between two deliveries, and some
+const PATIENCE_MS = 150_000;
+const STILL_MAX_MS = 20_000; // the longest pause after somebody died in a delivery, a sleep, a replay of everything at once
 const left = new Set(runs.keys());
-const lastKill = Date.now();
 for (let progress = Date.now(); left.size > 0 && Date.now() < progress + PATIENCE_MS; ) {
   for (const id of left) {
     const run = await world.runs.get(id, { resolveData: 'none' });
@@ -174,12 +201,12 @@ for (let progress = Date.now(); left.size > 0 && Date.now() < progress + PATIENC
   }
   await sleep(200);
 }
-const tail = ((Date.now() - lastKill) / 1000).toFixed(0);
+const tail = ((Date.now() - lastFault) / 1000).toFixed(0);
 expect(`${runs.size} runs were acknowledged while ${kills} times somebody was killed (seed ${seed})`,
        runs.size > 0 && kills > 0 ? [] : ['nothing happened']);
 expect('nobody ended who was not killed', crashes);
 const queued = await messages();
-expect(`every run has ended, the last ${tail} s after the last kill`, await Promise.all([...left].map(async (id) => {
+expect(`every run has ended, the last ${tail} s after the last fault`, await Promise.all([...left].map(async (id) => {
   const events = await world.events.list({ runId: id, pagination: { limit: 1000 } });
   const said = queued.filter((message) => message.group === id).map((message) => JSON.stringify(message));
   return `${id} ${runs.get(id).workflow}: ${events.data.map((event) => event.eventType).join(' ')}; queued: ${said}`;
@@ -191,6 +218,9 @@ const STATUS = {
 const sorted = (values) => JSON.stringify(values.map((value) => JSON.stringify(value)).sort());
 const wrong = [];
 const torn = [];
+const late = [];
+const completions = new Map(); // of steps, to when they were durable
+let stillest = 0;
 let starts = 0; // of steps
 let steps = 0;
 for (const [id, known] of runs) {
@@ -214,12 +244,19 @@ for (const [id, known] of runs) {
     if (opens === (before !== undefined)) torn.push(`${id}: ${key} after ${before ?? 'nothing'}`);
     if (/^(step_completed|step_failed|wait_completed|hook_disposed)$/.test(before)) torn.push(`${id}: ${key} after its end`);
     open.set(event.correlationId, type);
-    if (type === 'step_completed') results.set(event.correlationId, event.eventData.result);
+    if (type !== 'step_completed') continue;
+    results.set(event.correlationId, event.eventData.result);
+    completions.set(`${id} ${event.correlationId}`, event.createdAt.getTime());
   }
   if (run.status !== 'completed') {
     wrong.push(`${id} ${known.workflow} is ${run.status}: ${types}`);
     continue;
   }
+  // The longest time without an event since the last fault, beyond that of a step.
+  const times = [lastFault, ...data.map((event) => event.createdAt.getTime()).filter((at) => at > lastFault)];
+  const still = Math.max(0, ...times.slice(1).map((at, i) => at - times[i])) - (known === LONG ? STEP_MS : 0);
+  stillest = Math.max(stillest, still);
+  if (still > STILL_MAX_MS) late.push(`${id} ${known.workflow}: ${(still / 1000).toFixed(1)} s: ${types}`);
   if (hasMore || data.at(-1).eventType !== 'run_completed') torn.push(`${id}: does not end with its end: ${types}`);
   const output = await hydrate(run.output, id, undefined);
   if (JSON.stringify(output) !== JSON.stringify(known.result)) {
@@ -244,8 +281,27 @@ for (const [id, known] of runs) {
 }
 expect(`every run came to its result, and each of its ${steps} steps to its own once, in ${starts} starts`, wrong);
 expect('no log has a duplicate, a gap or an event out of order', torn);
+expect(`no run stood still after the last fault, beyond its steps for ${(stillest / 1000).toFixed(1)} s at most`, late);
+
+// ---- bodies of long steps: what was begun, by which process, and whether it was needed
+const RACE_MS = 100; // between the end of one handler and the look of another
+const bodies = readFileSync(process.env.BODIES, 'utf8').split('\n').filter(Boolean).map((line) => {
+  const [what, at, pid, runId, stepId] = line.split(' ');
+  return { what, at: Number(at), pid, runId, stepId, key: `${runId} ${stepId}` };
+}).filter(({ runId }) => runs.has(runId));
+const begins = bodies.filter(({ what }) => what === 'begin');
+const needless = begins.map((body) => ({ ...body, by: body.at - (completions.get(body.key) ?? Infinity) })).filter(({ by }) => by > 0);
+const repeated = needless.filter(({ by }) => by > RACE_MS);
+expect(`of ${begins.length} bodies of long steps ${needless.length} began when the step's result was durable, none by more than ${RACE_MS} ms`,
+       repeated.map(({ key, by, pid }) => `${key}: ${by} ms after it, in process ${pid}`));
+// A process that died took its bodies with it: each process may begin each step once.
+const ideal = new Set(begins.map(({ key, pid }) => `${key} ${pid}`)).size;
+const done = new Set(begins.map(({ key }) => key)).size;
+const ratio = begins.length / Math.max(1, ideal);
+expect(`${begins.length} bodies began for ${done} steps; without a fault in the server ${ideal} would have (${ratio.toFixed(3)} times as many)`,
+       ratio <= 1.1 && begins.length > 0 ? [] : [`${begins.length} for ${ideal}`]);
 tokens.clear();
 await carrier;
 await world.close();
-await Promise.all(['app', 'server'].map(kill));
+await Promise.all(['app', 'server'].map((name) => kill(name)));
 process.exit(failures > 0 ? 1 : 0);

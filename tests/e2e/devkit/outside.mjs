@@ -33,6 +33,7 @@ const received = [];
 const receiver = http.createServer(async (request, response) => {
   const parts = [];
   for await (const part of request) parts.push(part);
+  if (request.url !== '/') return void response.writeHead(404).end();  // the world looks for its routes
   received.push(...JSON.parse(Buffer.concat(parts)));
   response.end();
 });

@@ -1,6 +1,9 @@
 // The package by itself: its codec, its connections, and that making a world costs nothing.
 
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
@@ -9,6 +12,8 @@ const require = createRequire(import.meta.url);
 const folder = new URL('./', import.meta.resolve('@everstep/world'));
 const { decode, encode } = await import(new URL('cbor.js', folder));
 const { AnswerReader } = await import(new URL('http-answer.js', folder));
+const { Connection } = await import(new URL('connection.js', folder));
+const { ulid } = await import(new URL('ids.js', folder));
 const { HttpSockets } = await import(new URL('http-sockets.js', folder));
 
 test('what is encoded is decoded to the same', () => {
@@ -75,6 +80,143 @@ test('a delivery that is not signed is refused', async () => {
   const now = Math.floor(Date.now() / 1000);
   assert.equal((await send({ ...headers, 'everstep-signature': `t=${now},v1=${'0'.repeat(64)}` })).status, 401);
   assert.equal(called, false);
+});
+
+// What the server sends: signed, with the same id for each delivery.
+function delivery(secret, messageId, attempt, body = '{}') {
+  const key = createHmac('sha256', secret).update('everstep delivery 1').digest('hex');
+  const at = Math.floor(Date.now() / 1000);
+  const text = `${at}.__wkf_workflow_x.${messageId}.${attempt}.${body}`;
+  return new Request('http://app/flow', {
+    method: 'POST',
+    body,
+    headers: {
+      'everstep-queue': '__wkf_workflow_x',
+      'everstep-message-id': messageId,
+      'everstep-attempt': String(attempt),
+      'everstep-signature': `t=${at},v1=${createHmac('sha256', key).update(text).digest('hex')}`,
+    },
+  });
+}
+
+test('a message that comes again while its handler runs waits for that one', async () => {
+  const { createWorld } = await import('@everstep/world');
+  const begun = [];
+  const handler = async (_message, { messageId, attempt }) => {
+    let end;
+    const ended = new Promise((resolve, reject) => (end = { resolve, reject }));
+    begun.push({ messageId, attempt, ...end });
+    return ended;
+  };
+  // The runtime makes a second world for its handlers.
+  const handle = createWorld({ token: 'secret' }).createQueueHandler('__wkf_workflow_', handler);
+  const again = createWorld({ token: 'secret' }).createQueueHandler('__wkf_workflow_', handler);
+  const ids = () => begun.map(({ messageId, attempt }) => `${messageId}/${attempt}`);
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const answers = [handle(delivery('secret', 'msg_1', 1)), handle(delivery('secret', 'msg_1', 2)), again(delivery('secret', 'msg_1', 3))];
+  const other = handle(delivery('secret', 'msg_2', 1));
+  await settled();
+  assert.deepEqual(ids(), ['msg_1/1', 'msg_2/1']);
+  begun[0].resolve({ timeoutSeconds: 7 });
+  for (const answer of answers) assert.deepEqual(await (await answer).json(), { timeoutSeconds: 7 });
+  // The delivery is over: the next one is one of its own.
+  const next = handle(delivery('secret', 'msg_1', 2));
+  const beside = handle(delivery('secret', 'msg_1', 3));
+  await settled();
+  assert.deepEqual(ids(), ['msg_1/1', 'msg_2/1', 'msg_1/2']);
+  begun[2].reject(new Error('boom'));
+  for (const answer of [next, beside]) {
+    assert.equal((await answer).status, 500);
+    assert.match(await (await answer).json(), /boom/);
+  }
+  begun[1].resolve();
+  assert.deepEqual(await (await other).json(), { ok: true });
+  // Nobody joins who is not the server.
+  const foreign = handle(delivery('another', 'msg_3', 1));
+  assert.equal((await foreign).status, 401);
+});
+
+// A process with the runtime's routes, in a name space of its own, and what it makes of messages.
+async function withApplication(handler, use) {
+  const { createWorld } = await import('@everstep/world');
+  process.env.WORKFLOW_QUEUE_NAMESPACE = `by${Date.now().toString(36)}`;
+  const prefix = `__${process.env.WORKFLOW_QUEUE_NAMESPACE}_wkf_workflow_`;
+  const worlds = [createWorld(), createWorld()]; // one for the handlers, and the application's
+  const handle = worlds[0].createQueueHandler(prefix, handler);
+  const server = createHttpServer(async (request, response) => {
+    if (request.url === '/.well-known/workflow/v1/flow?__health') return response.end('{"healthy":true}');
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const incoming = new Request(`http://app${request.url}`, { method: 'POST', body: Buffer.concat(parts), headers: request.headers });
+    const answer = await handle(incoming);
+    return response.writeHead(answer.status).end(await answer.text());
+  });
+  const listen = () => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    await use({ world: worlds[1], queue: `${prefix}x`, listen });
+  } finally {
+    delete process.env.WORKFLOW_QUEUE_NAMESPACE;
+    for (const world of worlds) await world.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test('an application that answers on its routes gets its messages without a call of start', async () => {
+  const token = process.env.EVERSTEP_TOKEN_FILE && readFileSync(process.env.EVERSTEP_TOKEN_FILE, 'utf8').trim();
+  const outside = new Connection({ url: process.env.EVERSTEP_URL, spec: 3, token });
+  let take;
+  const took = new Promise((resolve) => (take = resolve));
+  await withApplication(async (message) => take(message), async ({ queue, listen }) => {
+    await outside.call('queue.send', { queue, body: Buffer.from('{"waited":true}') });
+    await listen();
+    assert.deepEqual(await took, { waited: true });
+  });
+  outside.close();
+});
+
+test('a step that is left alone when its message is done with gets that message again', async () => {
+  const runId = `wrun_${ulid()}`;
+  const taken = [];
+  let end;
+  const ended = new Promise((resolve) => (end = resolve));
+  let world;
+  const create = (eventType, more) => world.events.create(runId, { eventType, specVersion: world.specVersion, ...more });
+  const handler = async (_message, { messageId, attempt }) => {
+    taken.push({ messageId, attempt });
+    if (taken.length > 1) return end(await create('run_completed', { eventData: {} }));
+    await create('step_created', { correlationId: 'step_1', eventData: { stepName: 's', input: new Uint8Array([1]) } });
+    return create('step_started', { correlationId: 'step_1', eventData: { ownerMessageId: messageId } }).then(() => undefined);
+  };
+  await withApplication(handler, async ({ world: made, queue, listen }) => {
+    world = made;
+    await create('run_created', { eventData: { deploymentId: 'd', workflowName: 'x', input: new Uint8Array([1]) } });
+    await create('run_started');
+    await listen();
+    const { messageId } = await world.queue(queue, { runId });
+    await ended;
+    assert.deepEqual(taken, [{ messageId, attempt: 1 }, { messageId, attempt: 2 }]);
+  });
+});
+
+test('a stream is closed after what was written to it before, by whomever', async () => {
+  const { createStreams } = await import(new URL('streams.js', folder));
+  const calls = [];
+  const connection = {
+    call: (method, { name }) => new Promise((resolve) => calls.push({ said: `${method} ${name}`, resolve })),
+  };
+  const streams = createStreams(() => connection);
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  const writes = [streams.write('wrun_1', 'a', 'x'), streams.writeMulti(Promise.resolve('wrun_1'), 'a', ['y'])];
+  const closes = [streams.close('wrun_1', 'a'), streams.close('wrun_1', 'b')];
+  await settled();
+  assert.deepEqual(calls.map(({ said }) => said).sort(), ['streams.close b', 'streams.write a', 'streams.write a']);
+  for (const { resolve } of calls) resolve({});
+  await Promise.all(writes);
+  await settled();
+  assert.equal(calls[3]?.said, 'streams.close a');
+  calls[3].resolve({});
+  await Promise.all(closes);
 });
 
 test('each run has a key of its own', async () => {

@@ -389,6 +389,21 @@ test('R26: what a step keeps of its end', async () => {
   assert.equal((await create(runId, 'step_retrying', soon, { error: bytes(2) })).step.retryAfter, undefined);
 });
 
+test('R26: a step that waits for its next attempt ends with the attempts that it had', async () => {
+  const runId = await startRun();
+  for (const [end, status] of [['step_completed', 'completed'], ['step_failed', 'failed'], ['step_retrying', 'pending']]) {
+    const stepId = await startStep(runId);
+    await create(runId, 'step_retrying', stepId, { error: bytes(2), retryAfter: new Date(Date.now() + 60e3) });
+    const { step } = await create(runId, end, stepId, { result: bytes(1), error: bytes(1) });
+    assert.deepEqual([step.status, step.attempt], [status, 1]);
+    const stored = await world.steps.get(runId, stepId);
+    assert.deepEqual([stored.status, stored.attempt], [status, 1]);
+    const { data } = await world.events.listByCorrelationId({ runId, correlationId: stepId });
+    assert.deepEqual(data.map((event) => event.eventType).filter((type) => type !== 'noop'),
+                     ['step_created', 'step_started', 'step_retrying', end]);
+  }
+});
+
 // ---- hooks
 
 test('R27: a token has one live hook; the others meet a conflict', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 // What an application says about its world: in code, or in the environment.
 export interface EverstepWorldOptions {
-  /** Where the server is. `EVERSTEP_URL`, else `http://127.0.0.1:7233`. */
+  /** Where the server is. `EVERSTEP_URL`, else `http://127.0.0.1:7377`. */
   url?: string;
   /** An API token with the role `system`. `EVERSTEP_TOKEN`, else what is in `EVERSTEP_TOKEN_FILE`. */
   token?: string;
@@ -61,7 +61,7 @@ export function resolveConfig(options: EverstepWorldOptions): Config {
     retryForMs: options.retryForMs,
   };
   return {
-    url: options.url ?? env.EVERSTEP_URL ?? 'http://127.0.0.1:7233',
+    url: options.url ?? env.EVERSTEP_URL ?? 'http://127.0.0.1:7377',
     concurrency: options.concurrency ?? (Number(env.EVERSTEP_CONCURRENCY) || 100),
     deploymentId: options.deploymentId ?? env.EVERSTEP_DEPLOYMENT_ID ?? 'everstep',
     ...(Object.fromEntries(

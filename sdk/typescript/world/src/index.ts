@@ -38,8 +38,9 @@ export type EverstepWorld = ReturnType<typeof createCommon> &
   (World extends { streams: unknown } ? { streams: Streams } : ReturnType<typeof flatStreams>);
 
 /**
- * A World for Workflow DevKit on an Everstep server. Making one costs nothing: the environment is
- * read and the server is called when the first call is made.
+ * A World for Workflow DevKit on an Everstep server. Making one calls nobody: the environment is
+ * read and the server is called when the first call is made, or when the process answers on the
+ * runtime's routes and so takes messages.
  */
 export function createWorld(options: EverstepWorldOptions = {}): EverstepWorld {
   const spec = installedSpec();
@@ -66,9 +67,8 @@ export function createWorld(options: EverstepWorldOptions = {}): EverstepWorld {
   const world = {
     ...common,
     async close(): Promise<void> {
-      if (!connection) return;
       await common.close();
-      connection.close();
+      connection?.close();
     },
   };
   // Which of them is known now; what the types say was known when the application was compiled.
@@ -86,6 +86,9 @@ function flatStreams(streams: Streams) {
   type RunId = string | Promise<string>;
   type Chunk = string | Uint8Array;
   return {
+    // This runtime gathers chunks for so long before it writes them, and the next step may close the
+    // stream meanwhile. Little is gained by it: calls made at the same time are one request anyway.
+    streamFlushIntervalMs: 1,
     writeToStream: (name: string, _runId: RunId, chunk: Chunk) =>
       streams.write(runOfStream(name), name, chunk),
     writeToStreamMulti: (name: string, _runId: RunId, chunks: Chunk[]) =>

@@ -2,8 +2,10 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { MessageId } from '@workflow/world';
 import type { Config } from './config.js';
 import type { Connection } from './connection.js';
+import { deliverOnce, type Outcome } from './deliveries.js';
 import { ulid } from './ids.js';
 import { ownPorts, servesWorkflows } from './own-ports.js';
+import { processWide } from './process-wide.js';
 
 export interface QueueOptions {
   deploymentId?: string;
@@ -21,6 +23,9 @@ export type Handler = (
 
 const SAY_EVERY_MS = 5_000;
 const FIND_PORT_EVERY_MS = 100;
+const LOOK_FIRST_MS = 100;
+const LOOK_MOST_MS = 5_000;
+const LOOKS_AT_PORTS_MAX = 20; // with the pauses above: for a minute and a half
 const SIGNED_WITHIN_S = 300;
 
 function prefixOf(kind: 'workflow' | 'step', namespace?: string): string {
@@ -65,9 +70,18 @@ function isSigned(secret: string, signature: string, signed: string, now: number
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
+// One id for each address that this process answers at: several worlds of it are one application.
+function registrationId(address: string): string {
+  const ids = processWide('registrations', () => new Map<string, string>());
+  let id = ids.get(address);
+  if (!id) ids.set(address, (id = randomUUID()));
+  return id;
+}
+
 export function createQueue(connect: () => Connection, configure: () => Config) {
-  const id = randomUUID();
+  let id: string | undefined; // as which it is registered
   let timer: NodeJS.Timeout | undefined;
+  let lookTimer: NodeJS.Timeout | undefined;
   let looking = false;
   let registered = false;
   let closed = false;
@@ -98,6 +112,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
       prefix: prefixOf(kind, config.queueNamespace),
       url: `${base.replace(/\/+$/, '')}/.well-known/workflow/v1/${path}`,
     });
+    id = registrationId(`${base} ${config.queueNamespace ?? ''}`);
     await connect().call('queue.register', {
       id,
       secret: deliverySecret(config),
@@ -135,6 +150,30 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     }
   };
 
+  // A process that answers on the runtime's routes is an application, whether it says so or not: its
+  // messages may have waited since before it began. Until it listens this costs a look at its sockets
+  // now and then, and does not keep the process alive.
+  const lookForApplication = (after: number, looksLeft: number): void => {
+    lookTimer = setTimeout(async () => {
+      if (closed || registered || isApplication) return;
+      let left = looksLeft;
+      try {
+        for (const port of await ownPorts()) {
+          if (left === looksLeft) left -= 1;
+          if (!(await servesWorkflows(`http://localhost:${port}`))) continue;
+          answered.add(port);
+          await begin();
+          break;
+        }
+      } catch {
+        // The server cannot be reached, or what is configured cannot be read: later, perhaps.
+      }
+      if (!registered && left > 0) lookForApplication(Math.min(1.5 * after, LOOK_MOST_MS), left);
+    }, after);
+    lookTimer.unref();
+  };
+  lookForApplication(LOOK_FIRST_MS, LOOKS_AT_PORTS_MAX);
+
   return {
     async start(): Promise<void> {
       isApplication = true;
@@ -143,6 +182,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     async close(): Promise<void> {
       closed = true;
       clearTimeout(timer);
+      clearTimeout(lookTimer);
       if (registered) await connect().call('queue.unregister', { id }).catch(() => undefined);
     },
     async getDeploymentId(): Promise<string> {
@@ -179,13 +219,18 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
         if (!queueName.startsWith(prefix)) {
           return Response.json({ error: 'Unhandled queue' }, { status: 400 });
         }
-        try {
-          const result = await handler(fromJson(body), { attempt, queueName, messageId });
-          const { timeoutSeconds } = (result ?? {}) as { timeoutSeconds?: unknown };
-          return Response.json(typeof timeoutSeconds === 'number' ? { timeoutSeconds } : { ok: true });
-        } catch (error) {
-          return Response.json(String(error), { status: 500 });
-        }
+        const handle = async (): Promise<Outcome> => {
+          try {
+            const result = await handler(fromJson(body), { attempt, queueName, messageId });
+            const { timeoutSeconds } = (result ?? {}) as { timeoutSeconds?: unknown };
+            const again = typeof timeoutSeconds === 'number';
+            return { status: 200, body: again ? { timeoutSeconds } : { ok: true } };
+          } catch (error) {
+            return { status: 500, body: String(error) };
+          }
+        };
+        const outcome = await deliverOnce(queueName, messageId, handle);
+        return Response.json(outcome.body, { status: outcome.status });
       };
     },
   };

@@ -17,10 +17,20 @@ const toBytes = (chunk: Chunk): Uint8Array =>
   typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
 
 export function createStreams(connect: () => Connection) {
+  const writing = new Map<string, Set<Promise<unknown>>>(); // by the stream's name
+
   const write = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
     // The id is made before the run's is known, so that writes keep their order.
     const args = { name, requestId: requestId(), chunks: chunks.map(toBytes) };
-    await connect().call('streams.write', { runId: await runId, ...args });
+    const call = (async () => connect().call('streams.write', { runId: await runId, ...args }))();
+    const calls = writing.get(name) ?? new Set();
+    writing.set(name, calls.add(call));
+    try {
+      await call;
+    } finally {
+      calls.delete(call);
+      if (calls.size === 0 && writing.get(name) === calls) writing.delete(name);
+    }
   };
 
   const read = (runId: string, name: string, startIndex = 0): ReadableStream<Uint8Array> => {
@@ -54,7 +64,9 @@ export function createStreams(connect: () => Connection) {
   return {
     write: (runId: RunId, name: string, chunk: Chunk) => write(runId, name, [chunk]),
     writeMulti: (runId: RunId, name: string, chunks: Chunk[]) => write(runId, name, chunks),
+    // What a step wrote may still be on its way when the next one closes the stream.
     async close(runId: RunId, name: string): Promise<void> {
+      await Promise.allSettled(writing.get(name) ?? []);
       await connect().call('streams.close', { runId: await runId, name });
     },
     async get(runId: string, name: string, startIndex?: number): Promise<ReadableStream<Uint8Array>> {

@@ -1,7 +1,8 @@
 // Workflows whose results are known. Whoever is killed while a step runs has used up one of its retries, so all
 // steps have more of them than anybody can be killed.
 
-import { createHook, FatalError, getStepMetadata, RetryableError, sleep } from 'workflow';
+import { appendFileSync } from 'node:fs';
+import { createHook, FatalError, getStepMetadata, getWorkflowMetadata, RetryableError, sleep } from 'workflow';
 
 const WITHOUT_END = 1_000_000;
 
@@ -30,6 +31,27 @@ async function neverThere(): Promise<void> {
   throw new FatalError('no use');
 }
 neverThere.maxRetries = WITHOUT_END;
+
+// Says when its body begins and ends, in a file that outlives the process.
+async function takesLong(number: number, ms: number): Promise<number> {
+  'use step';
+  const { stepId } = getStepMetadata();
+  const say = (what: string) =>
+    appendFileSync(process.env.BODIES!, `${what} ${Date.now()} ${process.pid} ${getWorkflowMetadata().workflowRunId} ${stepId}\n`);
+  say('begin');
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  say('end');
+  return number;
+}
+takesLong.maxRetries = WITHOUT_END;
+
+// Steps that are likely to be under way when somebody is killed.
+export async function long(length: number, ms: number) {
+  'use workflow';
+  let sum = 0;
+  for (let i = 1; i <= length; ++i) sum += await takesLong(i, ms);
+  return sum;
+}
 
 // One after the other.
 export async function sequence(length: number) {

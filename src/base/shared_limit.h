@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace everstep {
+
+// A limit that tenants share. No tenant takes more than its share, and what tenants take together
+// leaves a tenth for the operator, who is bound by the limit alone.
+struct SharedLimit {
+  static constexpr std::uint32_t kPercent = 50;
+
+  enum class Answer : std::uint8_t {
+    kRoom,
+    kTenantFull,  // the tenant has its share
+    kFull,        // there is no room for tenants, or for anybody
+  };
+
+  std::uint64_t max = 0;
+  std::uint32_t tenant_percent = kPercent;  // of one tenant; 100: the limit is not divided
+
+  std::uint64_t tenant_max() const {
+    return std::max<std::uint64_t>(1,
+                                   max / 100 * tenant_percent + max % 100 * tenant_percent / 100);
+  }
+  std::uint64_t tenants_max() const { return tenant_percent >= 100 ? max : max - max / 10; }
+
+  // Whether `wanted` more fit.
+  Answer Ask(std::uint64_t taken, std::uint64_t taken_by_tenant, bool by_operator = false,
+             std::uint64_t wanted = 1) const {
+    if (taken + wanted > (by_operator ? max : tenants_max())) return Answer::kFull;
+    if (!by_operator && taken_by_tenant + wanted > tenant_max()) return Answer::kTenantFull;
+    return Answer::kRoom;
+  }
+};
+
+}  // namespace everstep

@@ -1,0 +1,158 @@
+// Changes of sinks: what is durable first, what is seen when.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "bus/event_bus.h"
+
+namespace everstep {
+
+// Who changes a sink of a tenant waits for other changes of that tenant alone.
+std::shared_ptr<std::mutex> EventBus::ChangesOf(const std::string& tenant_id) {
+  std::shared_ptr<std::mutex>& changes = changes_[tenant_id];
+  if (!changes) changes = std::make_shared<std::mutex>();
+  return changes;
+}
+
+Result<EventBus::Change> EventBus::BeginChange(const Caller& caller, const std::string& sink_id) {
+  while (true) {
+    std::string tenant_id;
+    std::shared_ptr<std::mutex> changes;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = Find(caller, sink_id);
+      if (!found) return found.error();
+      tenant_id = (*found)->key.tenant_id;
+      changes = ChangesOf(tenant_id);
+    }
+    Change change{changes, std::unique_lock(*changes), nullptr};
+    const std::lock_guard lock(mutex_);
+    const auto found = Find(caller, sink_id);
+    if (!found) return found.error();
+    // Meanwhile the name may have come to mean the server's sink instead of the tenant's.
+    if ((*found)->key.tenant_id != tenant_id) continue;
+    change.entry = *found;
+    return change;
+  }
+}
+
+// Waits for what the sink has under way; not while others wait for the bus.
+void EventBus::Halt(Entry& entry) {
+  std::unique_ptr<SinkRunner> halted;
+  {
+    const std::lock_guard lock(mutex_);
+    halted = std::move(entry.runner);
+  }
+}
+
+Status EventBus::CheckRoom(const Caller& caller) const {
+  std::uint64_t all = making_;
+  std::uint64_t theirs = 0;
+  for (const auto& [key, entry] : sinks_) {
+    if (!key.tenant_id.empty()) ++all;
+    if (key.tenant_id == caller.tenant_id) ++theirs;
+  }
+  const SharedLimit limit{options_.sinks_max, options_.tenant_share};
+  switch (limit.Ask(all, theirs, caller.server)) {
+    case SharedLimit::Answer::kRoom:
+      return Ok();
+    case SharedLimit::Answer::kTenantFull:
+      return Error{ErrorCode::kInvalidArgument,
+                   "the tenant has " + std::to_string(theirs) + " sinks, which is its share",
+                   {}};
+    case SharedLimit::Answer::kFull:
+      break;
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "there are " + std::to_string(all) + " sinks, which is the most",
+               {}};
+}
+
+Result<EventBus::PutAnswer> EventBus::Put(const Caller& caller, const std::string& sink_id,
+                                          std::string_view text) {
+  const SinkRules rules{SinkOwner::kTenant, options_.private_addresses, options_.brokers};
+  auto definition = ReadSinkDefinition(text, sink_id, rules);
+  if (!definition) return std::move(definition).error();
+  const SinkKey key{caller.tenant_id, sink_id};
+  std::shared_ptr<std::mutex> changes;
+  {
+    const std::lock_guard lock(mutex_);
+    changes = ChangesOf(caller.tenant_id);
+  }
+  const std::lock_guard change(*changes);
+  EntryPtr before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = sinks_.find(key); found != sinks_.end()) before = found->second;
+    if (!before) {
+      if (const Status room = CheckRoom(caller); !room) return room.error();
+      ++making_;
+    }
+  }
+  const EntryPtr entry = std::make_shared<Entry>(
+      Entry{key, *std::move(definition), before && before->paused, {}, nullptr});
+  const Status kept = Keep(*entry, entry->paused);
+  if (kept && before) Halt(*before);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!before) --making_;
+    if (kept) sinks_[key] = entry;
+  }
+  if (!kept) return kept.error();
+  Start(*entry);
+  const std::lock_guard lock(mutex_);
+  return PutAnswer{ViewOf(*entry), before != nullptr};
+}
+
+Status EventBus::Remove(const Caller& caller, const std::string& sink_id) {
+  const auto change = BeginChange(caller, sink_id);
+  if (!change) return change.error();
+  Entry& entry = *change->entry;
+  const SinkKey key = entry.key;
+  if (key.tenant_id.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "sink " + sink_id + " is in the server's settings; remove it there",
+                 {}};
+  }
+  // Its last write is how far it has come, which must not follow the removal.
+  Halt(entry);
+  // The document first: without it a mark that is left means nothing.
+  const std::array<TenantDocument, 1> documents = {
+      {{{DocumentKind::kSink, key.tenant_id, key.name}, std::nullopt}}};
+  const Status removed = parts_.log.committer().BetweenCommits([&] {
+    const Status gone = parts_.log.store().PutDocuments(documents);
+    return gone ? parts_.log.store().RemoveSink(key) : gone;
+  });
+  if (!removed) {
+    // Half of it may be written: the sink goes on, also after a restart.
+    (void)Keep(entry, entry.paused);
+    Start(entry);
+    return removed;
+  }
+  const std::lock_guard lock(mutex_);
+  sinks_.erase(key);
+  return Ok();
+}
+
+Status EventBus::SetPaused(const Caller& caller, const std::string& sink_id, bool paused) {
+  const auto change = BeginChange(caller, sink_id);
+  if (!change) return change.error();
+  Entry& entry = *change->entry;
+  if (const Status kept = Keep(entry, paused); !kept) return kept;
+  Halt(entry);
+  {
+    const std::lock_guard lock(mutex_);
+    entry.paused = paused;
+  }
+  auto mark = MarkOf(entry);
+  if (!mark) return std::move(mark).error();
+  if (!mark->open) {
+    mark->open = true;
+    if (const Status moved = MoveMark(*mark); !moved) return moved;
+  }
+  Start(entry);
+  return Ok();
+}
+
+}  // namespace everstep

@@ -1,0 +1,148 @@
+// What a lane's decisions cost one tenant does not delay another.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flow/operations_done.h"
+#include "testing/plan_workbench.h"
+
+namespace everstep {
+namespace {
+
+constexpr std::uint64_t kTurn = 1 << 17;   // operations, of a lane
+constexpr std::uint64_t kCostly = 80'000;  // at least, of a run of kCostlyPlan
+
+constexpr const char* kCostlyPlan =
+    "metadata: {planId: costly, planVersion: '1'}\n"
+    "steps: [{stepId: a, kind: echo, inputs: {x: "
+    "'{{ (range(20000) | sum) + (range(20000) | sum) }}'}}]\n";
+constexpr const char* kCheapPlan =
+    "metadata: {planId: cheap, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]\n";
+constexpr const char* kOpenPlan =
+    "metadata: {planId: open, planVersion: '1'}\nsteps: [{stepId: a, kind: http}]\n";
+// Several thousand events, then it waits.
+constexpr const char* kLongPlan =
+    "metadata: {planId: long, planVersion: '1'}\n"
+    "steps:\n"
+    "- {stepId: a, kind: noop, foreach: {items: '{{ range(8000) }}', maxInFlight: 1000}}\n"
+    "- {stepId: b, dependsOn: [a], waitFor: {hook: {token: t}}}\n";
+
+class LaneFairness : public PlanWorkbench {
+ protected:
+  // The lane has it, and does nothing yet.
+  void PostStart(const std::string& tenant, const std::string& run, const std::string& plan) {
+    StartRequest request;
+    request.tenant_id = tenant;
+    request.run_id = run;
+    request.plan = plan;
+    auto prepared = engine_->Prepare(request);
+    ASSERT_TRUE(prepared) << ToString(prepared.error());
+    prepared->order.answer = [this, run](const Result<StartedRun>& started) {
+      EXPECT_TRUE(started) << run;
+      Answered(run);
+    };
+    engine_->Submit(std::move(*prepared));
+  }
+  void PostLook(const std::string& run, const std::string& name) {
+    engine_->Post(RunId(run), {RunId(run), LookOrder{[this, name](Result<const PlanRun*> seen) {
+                                 EXPECT_TRUE(seen) << name;
+                                 Answered(name);
+                               }}});
+  }
+  void Answered(const std::string& name) {
+    order_.push_back(name);
+    cost_[name] = OperationsDone() - begun_;
+  }
+  void StepFromHere() {
+    begun_ = OperationsDone();
+    Step();
+  }
+
+  std::vector<std::string> order_;             // of the answers
+  std::map<std::string, std::uint64_t> cost_;  // of all that was decided before the answer
+
+ private:
+  std::uint64_t begun_ = 0;
+};
+
+TEST_F(LaneFairness, AStartDoesNotWaitForAllThatAnotherTenantsRunsCost) {
+  for (int i = 0; i < 100; ++i) PostStart("much", "m" + std::to_string(i), kCostlyPlan);
+  PostStart("little", "one", kCheapPlan);
+  StepFromHere();
+  EXPECT_LE(cost_.at("one"), 3 * (kTurn + kCostly));
+  EXPECT_GE(cost_.at("m99"), 90 * kCostly);
+  EXPECT_EQ(order_.size(), 101u);
+}
+
+TEST_F(LaneFairness, ManyCheapOrdersOfATenantGiveWayToo) {
+  for (int i = 0; i < 10'000; ++i) PostStart("much", "m" + std::to_string(i), kCheapPlan);
+  PostStart("little", "one", kCheapPlan);
+  StepFromHere();
+  EXPECT_LE(cost_.at("one"), 3 * kTurn);
+}
+
+TEST_F(LaneFairness, OrdersOfARunAreDecidedInTheOrderInWhichTheyCame) {
+  PostStart("default", "open", kOpenPlan);
+  Step();
+  for (int i = 0; i < 50; ++i) PostStart("much", "m" + std::to_string(i), kCostlyPlan);
+  for (int i = 0; i < 20; ++i) PostStart("default", "d" + std::to_string(i), kCostlyPlan);
+  std::vector<std::string> decisions;
+  for (int i = 0; i < 20; ++i) {
+    SignalRequest request = SignalOf("open", i % 2 == 0 ? "PAUSE" : "RESUME");
+    request.tenant_id = "default";
+    request.signal_id = "s" + std::to_string(i);
+    auto verdict = JudgeSignal(request, {}, clock_.Now(), random_);
+    ASSERT_TRUE(verdict);
+    engine_->Post(
+        RunId("open"),
+        {RunId("open"),
+         SignalCall{request, std::move(*verdict), [&](const Result<SignalDecision>& decision) {
+                      decisions.push_back(decision ? decision->decision : "error");
+                    }}});
+  }
+  Step();
+  // A pause of a run that is paused, or the other way round, is refused.
+  EXPECT_EQ(decisions, std::vector<std::string>(20, "ACCEPTED"));
+}
+
+TEST_F(LaneFairness, ARunWithALongLogIsReadBackInParts) {
+  PostStart("much", "long", kLongPlan);
+  PostStart("little", "open", kOpenPlan);
+  Step();
+  ASSERT_GT(Events("long").size(), 16'000u);
+  Restart();
+  order_.clear();
+  PostLook("long", "first");
+  PostLook("long", "second");
+  PostLook("open", "other");
+  StepFromHere();
+  EXPECT_EQ(order_, (std::vector<std::string>{"other", "first", "second"}));
+  EXPECT_LE(cost_.at("other"), 3 * kTurn);
+}
+
+TEST_F(LaneFairness, ALargeResultIsParsedOnceHoweverOftenATemplateNamesIt) {
+  std::string names;
+  for (int i = 0; i < 300; ++i) names += "'{{ steps.a.result.x }}',";
+  const std::string run = StartSteps(
+      "- {stepId: a, kind: echo, inputs: {x: 1, list: '{{ range(20000) }}'}}\n"
+      "- {stepId: b, kind: echo, dependsOn: [a], inputs: {all: [" +
+      names + "]}}\n");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(LaneFairness, AKeyThatIsComputedIsNotEvaluatedWhereRequestsAreRead) {
+  const auto is_ready = [this](const std::string& key) {
+    StartRequest request = RequestOf("metadata: {planId: p, planVersion: '1'}\nconcurrencyKey: '" +
+                                     key + "'\nsteps: [{stepId: a, kind: noop}]\n");
+    EXPECT_TRUE(engine_->Prepare(request));  // the plan is known now
+    return engine_->IsReadyFor(request);
+  };
+  EXPECT_TRUE(is_ready("fixed"));
+  EXPECT_FALSE(is_ready("{{ 1 + 1 }}"));
+}
+
+}  // namespace
+}  // namespace everstep

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "run/plan_run.h"
+#include "run/signal_rules.h"
+
+namespace everstep {
+
+// The orders of a lane. Each is answered once the events that justify it are durable.
+
+struct StartOrder {
+  std::shared_ptr<const Plan> plan;
+  RunOrigin origin;
+  std::optional<SignalVerdict> signal{};  // RETRY_RUN: recorded in the new run
+  RunId former_id{};  // of a derived id: what an earlier version would have named the same run
+  std::function<void(Result<StartedRun>)> answer{};
+};
+struct AdmitOrder {  // a queued run may start
+  std::uint64_t epoch = 0;
+};
+struct ApproveOrder {
+  Actor actor;
+  std::string reason;
+  std::function<void(Status)> answer{};
+};
+struct ReportOrder {
+  TaskId task;
+  TaskOutcome outcome;
+  std::function<void(Status)> answer{};
+};
+struct LostOrder {
+  TaskId task;
+};
+struct TakenOrder {
+  TaskId task;
+};
+struct HeartbeatOrder {
+  TaskId task;
+};
+struct WaitOrder {
+  std::string wait_id;
+};
+struct HookOrder {
+  HookDelivery delivery;
+  std::function<void(Result<std::string>)> answer{};
+};
+struct SignalCall {
+  SignalRequest request;
+  SignalVerdict verdict;
+  std::function<void(Result<SignalDecision>)> answer{};
+};
+struct ChildEndOrder {
+  PlanRun::ChildEnd end;
+};
+struct SlotOrder {
+  UnitKey key;
+};
+struct TokenOrder {  // the log recorded a conflict instead of this hook
+  std::string hook_id;
+};
+struct RecoverOrder {
+  bool restored = false;  // after a restart: the host counts the run again
+};
+struct TickOrder {};
+struct LookOrder {
+  std::function<void(Result<const PlanRun*>)> look;
+};
+
+struct LaneOrder {
+  RunId run_id;
+  std::variant<StartOrder, AdmitOrder, ApproveOrder, ReportOrder, LostOrder, TakenOrder,
+               HeartbeatOrder, WaitOrder, HookOrder, SignalCall, ChildEndOrder, SlotOrder,
+               TokenOrder, RecoverOrder, TickOrder, LookOrder>
+      what;
+  std::uint32_t tries = 0;
+};
+
+}  // namespace everstep

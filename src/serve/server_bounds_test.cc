@@ -1,0 +1,178 @@
+// What one tenant can make a server do, and what others notice of it.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/cbor.h"
+#include "base/content_count.h"
+#include "testing/server_workbench.h"
+
+namespace everstep {
+namespace {
+
+std::string Repeated(std::string_view piece, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += piece;
+  return text;
+}
+
+class ServerBoundsTest : public testing::Test {
+ protected:
+  ServerWorkbench bench_;
+  const std::string token_ = bench_.Token("shop", "tenant-admin");
+};
+
+TEST_F(ServerBoundsTest, ABodyWithMoreValuesThanARequestMayHaveIsRefused) {
+  const std::string many = "{\"inputs\":[" + Repeated("1,", kContentValuesMax + 1) + "1]}";
+  const ServerReply reply = bench_.Post(token_, "/v1/runs", many);
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_EQ(reply.Code(), "CONTENT_TOO_LARGE");
+  EXPECT_NE(reply.Text("detail").find("values"), std::string::npos);
+}
+
+TEST_F(ServerBoundsTest, WhatTheMemoryHasNoRoomForIsRefused) {
+  ServerOptions options;
+  options.http.memory_bytes_max = 4 << 20;
+  bench_.Restart(options);
+  const ServerReply reply =
+      bench_.Post(token_, "/v1/runs", "{\"inputs\":[" + Repeated("1,", 100'000) + "1]}");
+  EXPECT_EQ(reply.status, 413) << reply.body;
+  const std::string text = "{\"inputs\":{\"a\":\"" + std::string(500'000, 'x') + "\"}}";
+  EXPECT_EQ(bench_.Post(token_, "/v1/runs", text).status, 422) << "a long text is one value";
+}
+
+TEST_F(ServerBoundsTest, ALargeBodyIsServedAsASmallOneIs) {
+  const std::string space(100'000, ' ');
+  const std::string start =
+      R"({"plan":"metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]"})";
+  const HttpHeaders key = {{"Idempotency-Key", "once"}};
+  const ServerReply first = bench_.Post(token_, "/v1/runs", space + start, key);
+  EXPECT_EQ(first.status, 201) << first.body;
+  const ServerReply again = bench_.Post(token_, "/v1/runs", space + start, key);
+  EXPECT_EQ(again.body, first.body);
+  EXPECT_EQ(bench_.Post(token_, "/v1/runs", space + "{}", key).Code(), "IDEMPOTENCY_KEY_REUSED");
+  const ServerReply events =
+      bench_.Post(token_, "/v1/events", space + R"([{"eventType":"RunStarted","runId":"r"}])");
+  EXPECT_EQ(events.status, 200) << events.body;
+}
+
+// 64 requests: an eighth for those who have not shown who they are, a tenth of the rest for the
+// operator, and of these a half for each tenant.
+TEST_F(ServerBoundsTest, TenantsHaveSharesOfTheRequestsAndLeaveSomeToTheOperator) {
+  ServerOptions options;
+  options.http.in_flight_max = 64;
+  bench_.Restart(options);
+  std::vector<SocketClient> waiting;
+  const auto start = [&](const std::string& token) {
+    return bench_.StartRun(token,
+                           "metadata: {planId: p, planVersion: '1'}\n"
+                           "steps: [{stepId: a, waitFor: {duration: 1h}}]");
+  };
+  // Sends requests of a tenant that wait, until one of `other` is refused. That many had room.
+  const auto fill = [&](const std::string& tenant, const std::string& other) {
+    const std::string token = bench_.Token(tenant, "tenant-admin");
+    const std::string path = "/v1/runs/" + start(token) + "?wait=60s";
+    for (int sent = 0; sent < 200; ++sent) {
+      const ServerReply reply = bench_.Get(other, "/v1/counts");
+      if (reply.status == 503 && reply.Code() == "OVERLOADED") return sent;
+      waiting.push_back(bench_.Connect());
+      waiting.back().Send(RequestText({"GET", path, {}, {}, token}));
+    }
+    return -1;
+  };
+  const std::string third = bench_.Token("third", "viewer");
+  EXPECT_GE(fill("shop", token_), 28);
+  EXPECT_EQ(bench_.Get(third, "/v1/counts").status, 200);
+  EXPECT_GE(fill("other", third), 22) << "all tenants together";
+  EXPECT_EQ(bench_.Get(bench_.admin(), "/v1/counts").status, 200);
+  EXPECT_EQ(bench_.Get("", "/livez").status, 200);
+  EXPECT_EQ(bench_.Get("", "/readyz").status, 200);
+}
+
+TEST_F(ServerBoundsTest, StreamsOfEventsAndOfRunsAreSharedByTenants) {
+  ServerOptions options;
+  options.api.streams = {20, 25};
+  bench_.Restart(options);
+  std::vector<SocketClient> streams;
+  const auto follow = [&](const std::string& token, const std::string& path) {
+    streams.push_back(bench_.Connect());
+    streams.back().Send(RequestText({"GET", path, {}, {{"Accept", "text/event-stream"}}, token}));
+    return streams.back().ReadLine();
+  };
+  const std::string run = bench_.StartRun(
+      token_, "metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]");
+  const std::string of_run = "/v1/runs/" + run + "/streams/out";
+  const std::string refused = "HTTP/1.1 429 Too Many Requests";
+  const std::string begun = "HTTP/1.1 200 OK";
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(follow(token_, "/v1/events"), begun);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(follow(token_, of_run), begun);
+  EXPECT_EQ(follow(token_, "/v1/events"), refused);
+  EXPECT_EQ(follow(token_, of_run), refused);
+  for (const char* tenant : {"b", "c", "d"}) {
+    for (int i = 0; i < 5; ++i) (void)follow(bench_.Token(tenant, "viewer"), "/v1/events");
+  }
+  EXPECT_EQ(follow(bench_.Token("e", "viewer"), "/v1/events"), refused) << "all tenants together";
+  EXPECT_EQ(follow(bench_.admin(), "/v1/events"), begun);
+  // A stream that its reader leaves is given back; the operator has taken one meanwhile.
+  streams[3].Reset();
+  streams[4].Reset();
+  std::string line = refused;
+  for (int i = 0; i < 300 && line == refused; ++i) line = follow(token_, of_run);
+  EXPECT_EQ(line, begun);
+}
+
+TEST_F(ServerBoundsTest, RulesThatNeedTooMuchTimeAreRefused) {
+  for (int i = 0; i < 60; ++i) {
+    const ServerReply put =
+        bench_.Send({"PUT",
+                     "/v1/inbound/rules/r" + std::to_string(i),
+                     R"({"types":["t"],"when":"range(20000) | sum < 0","deliver":{"token":"x"}})",
+                     {},
+                     token_});
+    ASSERT_EQ(put.status, 201) << put.body;
+  }
+  const auto send = [&](int events) {
+    std::string batch = "[";
+    for (int i = 0; i < events; ++i) {
+      batch += (i > 0 ? "," : "") +
+               std::string(R"({"specversion":"1.0","source":"/s","type":"t","id":")") +
+               std::to_string(i) + "\"}";
+    }
+    return bench_.Post(bench_.Token("shop", "system"), "/v1/inbound", batch + "]",
+                       {{"Content-Type", "application/cloudevents-batch+json"}});
+  };
+  EXPECT_EQ(send(1).status, 200);
+  const ServerReply reply = send(100);
+  EXPECT_EQ(reply.status, 422) << reply.body.substr(0, 500);
+  EXPECT_EQ(reply.Code(), "EXPRESSION_FAILED");
+  EXPECT_NE(reply.Text("detail").find("fewer events"), std::string::npos);
+}
+
+TEST_F(ServerBoundsTest, APageOfLargeEventsEndsEarly) {
+  const std::string system = bench_.Token("shop", "system");
+  const std::string large(900'000, 'x');
+  ASSERT_EQ(bench_.Post(system, "/v1/events", R"({"eventType":"RunStarted","runId":"r"})").status,
+            201);
+  for (int i = 0; i < 24; ++i) {
+    const std::string step = std::to_string(i);
+    const ServerReply reply =
+        bench_.Post(system, "/v1/events",
+                    R"([{"eventType":"StepStarted","runId":"r","stepId":")" + step +
+                        R"("},{"eventType":"StepCompleted","runId":"r","stepId":")" + step +
+                        R"(","payload":{"result":")" + large + "\"}}]");
+    ASSERT_EQ(reply.status, 200) << reply.body.substr(0, 300);
+  }
+  const ServerReply page = bench_.Get(system, "/v1/runs/r/events?limit=10000");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_LT(page.body.size(), 40u << 20);
+  EXPECT_EQ(page.Json().Get("more"), Value::Bool(true));
+  const ServerReply rest =
+      bench_.Get(system, "/v1/runs/r/events?limit=10000&after=" +
+                             std::to_string(page.Json().Get("nextAfter").int_value()));
+  EXPECT_EQ(rest.status, 200);
+}
+
+}  // namespace
+}  // namespace everstep

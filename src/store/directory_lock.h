@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "base/unique_fd.h"
+#include "everstep/result.h"
+
+namespace everstep {
+
+// The right to write to a store: a lock on its directory itself. A lock file can be removed or
+// replaced while its owner lives, a directory with files in it cannot. The kernel lets go of it
+// when the process ends, however it ends.
+class DirectoryLock {
+ public:
+  // kStoreLocked: somebody has it, in this process or in another one. kStoreIo.
+  static Result<DirectoryLock> Take(const std::string& directory);
+
+ private:
+  explicit DirectoryLock(UniqueFd directory) : directory_(std::move(directory)) {}
+  UniqueFd directory_;
+};
+
+// The process that holds the lock; zero: none does, or it cannot be seen.
+int DirectoryLockOwner(const std::string& directory);
+
+}  // namespace everstep

@@ -1,0 +1,301 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/env.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "store/directory_lock.h"
+#include "store/key_value.h"
+#include "store/rocksdb_key_value.h"
+#include "store/row_keys.h"
+#include "store/state_store.h"
+#include "store/store_mark.h"
+#include "testing/manual_clock.h"
+#include "testing/store_workbench.h"
+#include "testing/temporary_directory.h"
+
+namespace everstep {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using enum EventType;
+
+// Of the log files that hold something, the one that is written last.
+std::filesystem::path NewestLog(const std::filesystem::path& directory) {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".log" && entry.file_size() > 0) {
+      newest = std::max(newest, entry.path());
+    }
+  }
+  EXPECT_FALSE(newest.empty());
+  return newest;
+}
+
+std::string FileText(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Every write leaves a mark that says how far the log reaches. A machine that loses its power may
+// lose the last ones: the mark of an earlier moment is put back.
+class EarlierMark {
+ public:
+  explicit EarlierMark(const std::string& store) : text_(FileText(store + "/MARK")) {}
+  void PutBack(const std::string& store) const {
+    std::ofstream(store + "/MARK", std::ios::binary) << text_;
+  }
+
+ private:
+  std::string text_;
+};
+
+// Behind the last byte that is not zero; a record may have a few more.
+std::size_t EndOfRecords(const std::string& log) { return log.find_last_not_of('\0') + 1; }
+
+class RocksdbFiles : public testing::Test {
+ protected:
+  std::unique_ptr<StateStore> Open(StoreOptions options = {}) {
+    auto store = OpenRocksdbStore(path_, options);
+    EXPECT_TRUE(store) << ToString(store.error());
+    return store ? std::move(*store) : nullptr;
+  }
+  Error OpenFails(const StoreOptions& options = {}) {
+    auto store = OpenRocksdbStore(path_, options);
+    EXPECT_FALSE(store);
+    return store ? Error{} : store.error();
+  }
+  void WriteFile(const std::string& name, const std::string& text) {
+    std::ofstream(path_ + "/" + name) << text;
+  }
+  TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "log";
+};
+
+TEST_F(RocksdbFiles, AStoreIsOwnedOnceInAProcess) {
+  const auto owner = Open();
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreLocked);
+}
+
+TEST_F(RocksdbFiles, AStoreIsOwnedByOneProcess) {
+  { Open(); }
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(done), 0);
+  const std::string lock_path = path_ + "/LOCK";
+  const pid_t other = ::fork();
+  if (other == 0) {  // holds the lock as an owner does, until it is told to go
+    const int file = ::open(lock_path.c_str(), O_RDWR);
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    char byte = ::fcntl(file, F_SETLK, &lock) == 0 ? 'y' : 'n';
+    if (::write(ready[1], &byte, 1) != 1 || ::read(done[0], &byte, 1) != 1) ::_exit(1);
+    ::_exit(0);
+  }
+  char byte = 'n';
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreLocked);
+  ASSERT_EQ(::write(done[1], &byte, 1), 1);
+  int outcome = 1;
+  ASSERT_EQ(::waitpid(other, &outcome, 0), other);
+  EXPECT_EQ(outcome, 0);
+  EXPECT_NE(Open(), nullptr);
+  for (const int end : {ready[0], ready[1], done[0], done[1]}) ::close(end);
+}
+
+TEST_F(RocksdbFiles, AStoreIsOwnedOnceWhateverHappensToItsLockFile) {
+  const auto owner = Open();
+  std::filesystem::remove(path_ + "/LOCK");
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreLocked);
+  WriteFile("LOCK", "");
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreLocked);
+  std::filesystem::rename(path_, directory_ / "moved");
+  EXPECT_EQ(OpenRocksdbStore(directory_ / "moved", {}).error().code, ErrorCode::kStoreLocked);
+  EXPECT_EQ(DirectoryLockOwner(directory_ / "moved"), ::getpid());
+}
+
+TEST_F(RocksdbFiles, AnOwnerOfAnEarlierVersionIsSeenByItsLockFile) {
+  { Open(); }
+  rocksdb::FileLock* held = nullptr;
+  ASSERT_TRUE(rocksdb::Env::Default()->LockFile(path_ + "/LOCK", &held).ok());
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreLocked);
+  ASSERT_TRUE(rocksdb::Env::Default()->UnlockFile(held).ok());
+  EXPECT_NE(Open(), nullptr);
+}
+
+TEST_F(RocksdbFiles, ALockFileThatCannotBeOpenedIsNotAnotherOwner) {
+  { Open(); }
+  std::filesystem::remove(path_ + "/LOCK");
+  std::filesystem::create_directory(path_ + "/LOCK");
+  const Error error = OpenFails();
+  EXPECT_EQ(error.code, ErrorCode::kStoreIo);
+  EXPECT_THAT(error.message, HasSubstr("LOCK"));
+}
+
+TEST_F(RocksdbFiles, AStoreWithoutAMarkGetsOne) {
+  {
+    StoreWorkbench bench(Open());
+    bench.StartedRun("run-1");
+  }
+  std::filesystem::remove(path_ + "/MARK");
+  EXPECT_THAT(OpenFails().message, HasSubstr("MARK is missing"));
+  // One that was made before there were marks.
+  WriteFile("FORMAT", "everstep log 1\n");
+  EXPECT_TRUE(*Open()->Read()->FindRun(RunId("run-1")));
+  EXPECT_THAT(FileText(path_ + "/FORMAT"), HasSubstr("MARK"));
+  EXPECT_GT(ReadMark(path_)->last_row, 0U);
+}
+
+TEST_F(RocksdbFiles, AFileThatIsRemovedUnderItsOwnerIsNoticed) {
+  StoreWorkbench bench(Open());
+  bench.StartedRun("run-1");
+  EXPECT_TRUE(bench.store().Health());
+  const std::filesystem::path log = NewestLog(path_);
+  std::filesystem::remove(log);
+  const Status health = bench.store().Health();
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, ErrorCode::kStoreCorrupt);
+  EXPECT_THAT(health.error().message, HasSubstr(log.filename().string()));
+}
+
+TEST_F(RocksdbFiles, DamageThatAReadMeetsIsKnownFromThenOn) {
+  {
+    StoreWorkbench bench(Open());
+    bench.StartedRun("run-1");
+    ASSERT_TRUE(bench.store().Compact());
+  }
+  StoreWorkbench bench(Open());
+  EXPECT_TRUE(bench.store().Health());
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    if (entry.path().extension() != ".sst") continue;
+    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(10);
+    file.write("\xff\xff\xff", 3);
+  }
+  EXPECT_THAT(bench.Faults(), Contains(HasSubstr(".sst")));
+  const Status health = bench.store().Health();
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, ErrorCode::kStoreCorrupt);
+}
+
+TEST_F(RocksdbFiles, AnEndOfTheLogThatWasAcknowledgedIsNotTakenForATornOne) {
+  {
+    StoreWorkbench bench(Open());
+    RunScribe& run = bench.StartedRun("run-1");
+    ASSERT_TRUE(bench.Append(run, kStepStarted, "a"));
+  }
+  const std::filesystem::path log = NewestLog(path_);
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 7);
+  for (const bool read_only : {false, true}) {
+    const Error error = OpenFails({.read_only = read_only});
+    EXPECT_EQ(error.code, ErrorCode::kStoreCorrupt);
+    EXPECT_THAT(error.message, HasSubstr(log.filename().string() + " is cut off at byte "));
+    EXPECT_THAT(error.message, HasSubstr("everstep log salvage"));
+  }
+}
+
+TEST_F(RocksdbFiles, ATornEndOfTheLogIsWhatWasNotAcknowledged) {
+  std::optional<EarlierMark> mark;
+  {
+    StoreWorkbench bench(Open());
+    RunScribe& run = bench.StartedRun("run-1");
+    mark.emplace(path_);
+    ASSERT_TRUE(bench.Append(run, kStepStarted, "a"));
+  }
+  mark->PutBack(path_);
+  const std::filesystem::path log = NewestLog(path_);
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 7);
+  StoreWorkbench bench(Open());
+  EXPECT_EQ((*bench.Read()->FindRun(RunId("run-1")))->state.last_seq, EventSeq(2));
+  EXPECT_THAT(bench.Faults(), IsEmpty());
+}
+
+TEST_F(RocksdbFiles, TheLogHasZerosAheadUntilItIsClosed) {
+  std::uintmax_t open_bytes = 0;
+  {
+    StoreWorkbench bench(Open());
+    bench.StartedRun("run-1");
+    const std::string log = FileText(NewestLog(path_));
+    open_bytes = log.size();
+    EXPECT_EQ(log.back(), '\0');
+    EXPECT_GT(open_bytes - EndOfRecords(log), 100'000U);
+  }
+  const std::string log = FileText(NewestLog(path_));
+  EXPECT_LT(log.size(), open_bytes);
+  EXPECT_LT(log.size() - EndOfRecords(log), 16U);
+}
+
+TEST_F(RocksdbFiles, ARecordThatWasHalfWrittenOverTheZerosIsNotRecovered) {
+  StoreWorkbench owner(Open());
+  RunScribe& run = owner.StartedRun("run-1");
+  const EarlierMark mark(path_);
+  ASSERT_TRUE(owner.Append(run, kStepStarted, "a"));
+  // The files as a machine that stops here may leave them.
+  std::filesystem::copy(path_, directory_ / "left");
+  mark.PutBack(directory_ / "left");
+  const std::filesystem::path log = NewestLog(directory_ / "left");
+  std::string bytes = FileText(log);
+  bytes[EndOfRecords(bytes) - 1] = '\0';
+  std::ofstream(log, std::ios::binary) << bytes;
+  auto left = OpenRocksdbStore(directory_ / "left", {.create_if_missing = false});
+  ASSERT_TRUE(left) << ToString(left.error());
+  StoreWorkbench bench(std::move(*left));
+  EXPECT_EQ((*bench.Read()->FindRun(RunId("run-1")))->state.last_seq, EventSeq(2));
+  EXPECT_THAT(bench.Faults(), IsEmpty());
+  // What comes after it is not lost behind the zeros.
+  bench.StartedRun("run-2");
+  bench.Close();
+  auto again = OpenRocksdbStore(directory_ / "left", {.create_if_missing = false});
+  ASSERT_TRUE(again) << ToString(again.error());
+  EXPECT_TRUE(*(*again)->Read()->FindRun(RunId("run-2")));
+}
+
+TEST_F(RocksdbFiles, AReaderFollowsTheLogRecordByRecord) {
+  StoreWorkbench bench(Open());
+  RunScribe& run = bench.StartedRun("run-1");
+  const auto reader = Open({.read_only = true});
+  ASSERT_NE(reader, nullptr);
+  // Records that end in every part of a block of the log, and some that reach over several.
+  for (int round = 0; round < 120; ++round) {
+    const std::size_t bytes = round % 20 == 19 ? 100'000 : static_cast<std::size_t>(round) * 97;
+    const EventFacts facts{.error_message = std::string(bytes, 'x')};
+    ASSERT_TRUE(bench.Append(run, kStepStarted, "s" + std::to_string(round), facts));
+    ASSERT_TRUE(reader->Refresh());
+    ASSERT_EQ(reader->LastPosition(), bench.store().LastPosition()) << round;
+  }
+  EXPECT_EQ(*reader->Read()->ReadEvents(run.stored(), {}), run.log());
+}
+
+TEST_F(RocksdbFiles, AReaderWaitsForARecordThatIsBeingWritten) {
+  StoreWorkbench owner(Open());
+  RunScribe& run = owner.StartedRun("run-1");
+  const EarlierMark mark(path_);
+  ASSERT_TRUE(owner.Append(run, kStepStarted, "a"));
+  std::filesystem::copy(path_, directory_ / "left");
+  mark.PutBack(directory_ / "left");
+  const std::filesystem::path log = NewestLog(directory_ / "left");
+  const std::string whole = FileText(log);
+  std::string half = whole;
+  half[EndOfRecords(half) - 1] = '\0';
+  std::ofstream(log, std::ios::binary) << half;
+  auto reader = OpenRocksdbStore(directory_ / "left", {.read_only = true});
+  ASSERT_TRUE(reader) << ToString(reader.error());
+  EXPECT_EQ((*(*reader)->Read()->FindRun(RunId("run-1")))->state.last_seq, EventSeq(2));
+  std::fstream(log, std::ios::binary | std::ios::in | std::ios::out) << whole;
+  ASSERT_TRUE((*reader)->Refresh());
+  EXPECT_EQ((*(*reader)->Read()->FindRun(RunId("run-1")))->state.last_seq, EventSeq(3));
+}
+
+}  // namespace
+}  // namespace everstep

@@ -1,0 +1,420 @@
+#include "store/salvage.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "event/event_record.h"
+#include "event/idempotency_key.h"
+#include "machine/run_fold.h"
+#include "store/keyed_reader.h"
+#include "store/rocksdb_key_value.h"
+#include "store/row_keys.h"
+#include "store/row_values.h"
+#include "store/row_writer.h"
+#include "store/salvage_rows.h"
+
+namespace everstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+using AfterGap = std::function<void(const StoredRun& run, const Event& event)>;
+
+// Makes the rows of a new store from the rows that could be read of a damaged one.
+class Rebuilding {
+ public:
+  Rebuilding(KeyedReader& from, KeyValue& to, SalvageReport& report, const AfterGap& after_gap)
+      : from_(from), to_(to), report_(report), after_gap_(after_gap) {}
+
+  Status Run();
+
+ private:
+  // The events of a run as they were found.
+  struct Found {
+    EventSeq kept;  // the last one before the first gap
+    SalvagedRun told;
+  };
+  struct Covered {
+    EventSeq to;          // the outbox has these, each once and in order
+    bool broken = false;  // it has others too, or some are missing
+  };
+
+  Status LoadIds();
+  Status LoadOutbox();
+  Status RebuildRuns();
+  Status RebuildRun(const StoredRun& run);
+  Result<Found> FindEvents(const StoredRun& run);
+  Status PutEvents(const StoredRun& run, RunNo number, EventSeq until, RunFold& fold);
+  Status PutRun(const StoredRun& run, RunNo number, const RunFold& fold);
+  Status PutOutbox(RunNo number, const RunState& state);
+  Status NoteStrays();
+  Status CopyMeta();
+  Status CopyIndex();
+  Status PutSinkMarks();
+  Status Finish();
+
+  template <typename Visit>
+  Status Walk(Table table, const std::string& prefix, const Visit& visit);
+  Status Put(Table table, std::string_view key, std::string_view value) {
+    return to_.Put(table, key, value);
+  }
+
+  KeyedReader& from_;
+  RowWriter to_;
+  SalvageReport& report_;
+  const AfterGap& after_gap_;
+  RowKeys keys_;
+  std::string value_;
+  StoreHeads heads_;
+  std::unordered_map<RunNo, std::string> ids_;
+  std::unordered_map<RunNo, Covered> outbox_;
+  std::unordered_map<std::string, RunNo> runs_;
+  std::map<std::string, StoreCounts> counts_;
+  std::map<SinkKey, std::uint64_t> dead_letters_;
+};
+
+template <typename Visit>
+Status Rebuilding::Walk(Table table, const std::string& prefix, const Visit& visit) {
+  auto row = from_.view().Seek(table, prefix);
+  for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
+    const Status visited = visit(row->key(), row->value());
+    if (!visited) return visited;
+  }
+  return row->status();
+}
+
+Status Rebuilding::Run() {
+  auto heads = from_.Heads();
+  if (heads) heads_ = *heads;
+  for (const auto step : {&Rebuilding::LoadIds, &Rebuilding::LoadOutbox, &Rebuilding::RebuildRuns,
+                          &Rebuilding::NoteStrays, &Rebuilding::CopyIndex, &Rebuilding::CopyMeta,
+                          &Rebuilding::PutSinkMarks, &Rebuilding::Finish}) {
+    const Status done = (this->*step)();
+    if (!done) return done;
+  }
+  return Ok();
+}
+
+Status Rebuilding::LoadIds() {
+  const std::string prefix(keys_.Kind(RowKind::kRunById));
+  return Walk(Table::kRuns, prefix, [&](std::string_view key, std::string_view value) -> Status {
+    if (const auto number = DecodeNumber(value)) ids_[RunNo(*number)] = key.substr(1);
+    return Ok();
+  });
+}
+
+Status Rebuilding::LoadOutbox() {
+  const std::string prefix(keys_.Kind(RowKind::kOutbox));
+  return Walk(Table::kIndex, prefix, [&](std::string_view key, std::string_view value) -> Status {
+    const auto last = ParseOutboxKey(key);
+    const auto row = last ? DecodeOutbox(*last, value) : std::nullopt;
+    if (!row) return Ok();
+    for (const OutboxChange& change : row->changes) {
+      Covered& covered = outbox_[change.run];
+      covered.broken |= change.first_seq != Next(covered.to);
+      covered.to = std::max(covered.to, change.last_seq);
+    }
+    return Put(Table::kIndex, key, value);
+  });
+}
+
+Status Rebuilding::RebuildRuns() {
+  RunNo next(1);
+  while (next != RunNo()) {
+    const auto runs = from_.RunsFrom(next, 256, next);
+    if (!runs) return runs.error();
+    for (const StoredRun& run : *runs) {
+      heads_.last_run = std::max(heads_.last_run, run.run_no);
+      const Status rebuilt = RebuildRun(run);
+      if (!rebuilt) return rebuilt;
+    }
+  }
+  return Ok();
+}
+
+Status Rebuilding::RebuildRun(const StoredRun& run) {
+  if (run.state.status == RunStatus::kAbsent) return Ok();  // told with the strays
+  auto found = FindEvents(run);
+  if (!found) return found.error();
+  const bool whole = found->told.missing.empty();
+  if (!whole) report_.incomplete.push_back(found->told);
+  if (found->kept == EventSeq()) return Ok();
+  // An outbox that tells of other events than there are speaks of a run that is no more, and the
+  // run begins anew under another number: sinks get its events again.
+  const Covered covered = outbox_[run.run_no];
+  const bool in_outbox = !covered.broken && covered.to == found->kept;
+  const RunNo number = in_outbox ? run.run_no : RunNo(heads_.last_run.value() + 1);
+  heads_.last_run = std::max(heads_.last_run, number);
+  RunFold fold(run.state.scope, run.state.key_version);
+  Status put = PutEvents(run, number, found->kept, fold);
+  if (put) put = PutRun(run, number, fold);
+  if (put && !in_outbox) put = PutOutbox(number, fold.run());
+  if (!put) return put;
+  std::string reason = run.quarantine;
+  if (!whole) reason = "events were lost; the log is kept up to its first gap";
+  runs_[run.run_id.value()] = number;
+  ++report_.runs;
+  report_.events += found->kept.value();
+  return reason.empty() ? Ok() : Put(Table::kMeta, keys_.Quarantine(number), reason);
+}
+
+Result<Rebuilding::Found> Rebuilding::FindEvents(const StoredRun& run) {
+  Found found;
+  found.told = {run.run_id.value(), run.state.scope.tenant_id, 0, {}, false};
+  EventSeq expected(1);
+  const auto miss = [&](EventSeq until) {
+    auto& missing = found.told.missing;
+    if (!missing.empty() && missing.back().second + 1 == expected.value()) {
+      missing.back().second = until.value();
+    } else {
+      missing.emplace_back(expected.value(), until.value());
+    }
+  };
+  const std::string prefix(keys_.Run(run.run_no));
+  const Status walked =
+      Walk(Table::kEvents, prefix, [&](std::string_view key, std::string_view value) -> Status {
+        const auto place = ParseEventKey(key);
+        if (!place || place->seq < expected) return Ok();
+        const auto event = DecodeEventRecord(value);
+        const bool intact = event && event->seq == place->seq;
+        if (place->seq != expected) miss(EventSeq(place->seq.value() - 1));
+        expected = place->seq;
+        if (!intact) miss(expected);
+        expected = Next(place->seq);
+        if (!intact) return Ok();
+        if (found.told.missing.empty()) {
+          found.kept = place->seq;
+        } else {
+          ++report_.events_after_gaps;
+          after_gap_(run, *event);
+        }
+        return Ok();
+      });
+  if (!walked) return walked.error();
+  const EventSeq last = std::max(run.state.last_seq, outbox_[run.run_no].to);
+  if (expected <= last) miss(last);
+  found.told.events_kept = found.kept.value();
+  return found;
+}
+
+Status Rebuilding::PutEvents(const StoredRun& run, RunNo number, EventSeq until, RunFold& fold) {
+  const std::string prefix(keys_.Run(run.run_no));
+  return Walk(Table::kEvents, prefix, [&](std::string_view key, std::string_view value) -> Status {
+    const auto place = ParseEventKey(key);
+    if (!place || place->seq > until) return Ok();
+    const auto event = DecodeEventRecord(value);
+    if (!event) return event.error();
+    fold.Apply(*event);
+    counts_[run.state.scope.tenant_id].row_bytes += value.size();
+    const Status put = Put(Table::kEvents, keys_.Event(number, event->seq), value);
+    if (!put || event->instance_id.empty()) return put;
+    value_.clear();
+    EncodeNumber(event->seq.value(), value_);
+    const Sha256Digest digest =
+        IdempotencyKey(run.state.key_version, run.run_id, run.state.scope, *event);
+    return Put(Table::kKeys, keys_.Key(number, digest), value_);
+  });
+}
+
+Status Rebuilding::PutRun(const StoredRun& run, RunNo number, const RunFold& fold) {
+  const RunState& state = fold.run();
+  StoreCounts& counts = counts_[state.scope.tenant_id];
+  ++counts.runs_by_status[static_cast<std::size_t>(state.status)];
+  counts.events += state.last_seq.value();
+  value_.clear();
+  EncodeRunRow(run.run_id, state, value_);
+  Status put = Put(Table::kRuns, keys_.RunByNo(number), value_);
+  value_.clear();
+  EncodeNumber(number.value(), value_);
+  if (put) put = Put(Table::kRuns, keys_.RunById(run.run_id), value_);
+  for (const RowKind index : kListIndexes) {
+    if (put) put = Put(Table::kIndex, keys_.Listed(index, state, number), {});
+  }
+  for (const auto& [key, entity] : fold.entities()) {
+    if (!put) return put;
+    if (entity.status == EntityStatus::kAbsent) continue;
+    value_.clear();
+    EncodeEntityState(entity, value_);
+    put = Put(Table::kEntities, keys_.Entity(number, key), value_);
+    if (put && key.kind == EntityKind::kHook && entity.status == EntityStatus::kActive &&
+        !entity.token.empty()) {
+      value_.clear();
+      EncodeHolder({run.run_id, key.id}, value_);
+      put = Put(Table::kIndex, keys_.Token(state.scope.tenant_id, entity.token), value_);
+    }
+    if (put && key.kind == EntityKind::kWait && entity.status == EntityStatus::kWaiting &&
+        entity.due_at != Timestamp{}) {
+      put = Put(Table::kIndex, keys_.Timer(entity.due_at, number, key.id), {});
+    }
+  }
+  return put;
+}
+
+Status Rebuilding::PutOutbox(RunNo number, const RunState& state) {
+  const Position position(heads_.last_position.value() + 1);
+  const Timestamp committed_at = heads_.Place(position, state.updated_at);
+  value_.clear();
+  EncodeOutboxChange({number, EventSeq(1), state.last_seq, committed_at}, value_);
+  return Put(Table::kIndex, keys_.Outbox(heads_.last_position), value_);
+}
+
+// Events whose run's row is lost.
+Status Rebuilding::NoteStrays() {
+  auto row = from_.view().Seek(Table::kEvents, {});
+  while (row->Valid()) {
+    const auto run = ParseRunPrefix(row->key());
+    if (!run) {
+      row->Next();
+      continue;
+    }
+    const auto stored = from_.RunByNo(*run);
+    if (!stored || !*stored || (*stored)->state.status == RunStatus::kAbsent) {
+      const auto last = from_.LastEventRow(*run);
+      if (!last) return last.error();
+      const auto id = ids_.find(*run);
+      SalvagedRun lost;
+      lost.row_lost = true;
+      lost.run_id = id != ids_.end() ? id->second : "run no " + std::to_string(run->value());
+      lost.missing.emplace_back(1, last->value());
+      report_.incomplete.push_back(std::move(lost));
+    }
+    row = from_.view().Seek(Table::kEvents, keys_.Run(RunNo(run->value() + 1)));
+  }
+  return row->status();
+}
+
+// What is in the index and does not follow from events: tokens that an ended run keeps, and dead
+// letters.
+Status Rebuilding::CopyIndex() {
+  const std::string tokens(keys_.Kind(RowKind::kToken));
+  Status copied =
+      Walk(Table::kIndex, tokens, [&](std::string_view key, std::string_view value) -> Status {
+        const auto holder = DecodeHolder(value);
+        const bool keeps =
+            holder && holder->kept_until != Timestamp{} && runs_.contains(holder->run_id.value());
+        return keeps ? Put(Table::kIndex, key, value) : Ok();
+      });
+  if (!copied) return copied;
+  const std::string letters(keys_.Kind(RowKind::kDeadLetter));
+  return Walk(Table::kIndex, letters, [&](std::string_view key, std::string_view value) -> Status {
+    const auto letter = ParseDeadLetterKey(key);
+    if (!letter || !DecodeDeadLetter(value)) return Ok();
+    ++dead_letters_[{std::string(letter->tenant_id), std::string(letter->sink)}];
+    return Put(Table::kIndex, key, value);
+  });
+}
+
+Status Rebuilding::CopyMeta() {
+  return Walk(Table::kMeta, {}, [&](std::string_view key, std::string_view value) -> Status {
+    switch (static_cast<RowKind>(key.empty() ? '\0' : key.front())) {
+      case RowKind::kPlan:
+        return keys_.Plan(Sha256(value)) == key ? Put(Table::kMeta, key, value) : Ok();
+      case RowKind::kDocument: {
+        const auto tenant_id = ParseDocumentTenant(key);
+        if (tenant_id && !tenant_id->empty()) counts_[*tenant_id].row_bytes += value.size();
+        return Put(Table::kMeta, key, value);
+      }
+      case RowKind::kTombstone: {
+        const auto tombstone = DecodeTombstone(value);
+        const std::string run_id(key.substr(1));
+        if (!tombstone || runs_.contains(run_id)) return Ok();
+        const Status put = Put(Table::kMeta, key, value);
+        return put ? Put(Table::kIndex, keys_.TombstoneAge(tombstone->removed_at, run_id), {})
+                   : put;
+      }
+      case RowKind::kSinkMark: {
+        const auto sink = ParseSinkMarkKey(key);
+        if (sink) dead_letters_.try_emplace(*sink, 0);
+        return Ok();
+      }
+      default:
+        return Ok();  // derived
+    }
+  });
+}
+
+Status Rebuilding::PutSinkMarks() {
+  for (const auto& [sink, letters] : dead_letters_) {
+    auto mark = from_.FindSink(sink);
+    SinkMark put = mark && *mark ? **mark : SinkMark();
+    put.key = sink;
+    put.dead_letters = letters;
+    value_.clear();
+    EncodeSinkMark(put, value_);
+    const Status written = Put(Table::kMeta, keys_.SinkMark(sink), value_);
+    if (!written) return written;
+  }
+  return Ok();
+}
+
+Status Rebuilding::Finish() {
+  for (auto& [tenant_id, counts] : counts_) {
+    counts.file_bytes = from_.Counts(tenant_id).file_bytes;  // of documents, which are all kept
+    value_.clear();
+    EncodeCounts(counts, value_);
+    const Status put = Put(Table::kMeta, keys_.Counts(tenant_id), value_);
+    if (!put) return put;
+  }
+  value_.clear();
+  EncodeHeads(heads_, value_);
+  Status put = Put(Table::kMeta, keys_.Heads(), value_);
+  value_.clear();
+  EncodeNumber(kStoreFormat, value_);
+  if (put) put = Put(Table::kMeta, keys_.Format(), value_);
+  return put ? to_.Flush() : put;
+}
+
+// A directory that goes when it is no longer needed.
+class Workplace {
+ public:
+  explicit Workplace(std::string path) : path_(std::move(path)) { Clear(); }
+  ~Workplace() { Clear(); }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void Clear() const {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string path_;
+};
+
+}  // namespace
+
+Result<SalvageReport> SalvageStore(const std::string& from, const std::string& to,
+                                   const AfterGap& after_gap) {
+  std::error_code failed;
+  if (fs::exists(to, failed)) {
+    return Error{ErrorCode::kStoreExists, to + " exists; salvage into a new directory", {}};
+  }
+  if (!fs::is_directory(from, failed)) {
+    return Error{ErrorCode::kStoreNotFound, from + ": there is no store", {}};
+  }
+  const Workplace gathered(to + ".gathered");
+  const Workplace scratch(to + ".scratch");
+  const Workplace partial(to + ".partial");
+  SalvageReport report;
+  {
+    auto rows = OpenRocksdbKeyValue(gathered.path(), {}, SystemClock());
+    if (!rows) return std::move(rows).error();
+    const Status read = GatherRows(from, scratch.path(), **rows, report.damage);
+    if (!read) return read.error();
+    auto made = OpenRocksdbKeyValue(partial.path(), {}, SystemClock());
+    if (!made) return std::move(made).error();
+    KeyedReader reader((*rows)->View());
+    const Status rebuilt = Rebuilding(reader, **made, report, after_gap).Run();
+    if (!rebuilt) return rebuilt.error();
+  }
+  fs::rename(partial.path(), to, failed);
+  if (failed) return Error{ErrorCode::kStoreIo, to + ": " + failed.message(), {}};
+  return report;
+}
+
+}  // namespace everstep

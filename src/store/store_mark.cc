@@ -1,0 +1,186 @@
+#include "store/store_mark.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+
+namespace everstep {
+namespace {
+
+// Two records in turns, each in a page of its own: one that is damaged or half written leaves the
+// one before it.
+constexpr std::size_t kRecords = 2;
+constexpr std::size_t kRecordStride = 4096;
+constexpr std::string_view kMagic = "everstep";
+constexpr std::size_t kRecordBytes = kMagic.size() + 7 * 8 + 4;
+
+struct Record {
+  std::uint64_t generation = 0;
+  HighWater at;
+};
+
+std::string Encode(const Record& record) {
+  std::string bytes;
+  bytes.reserve(kRecordBytes);
+  ByteWriter writer(bytes);
+  writer.Raw(kMagic);
+  writer.U64(record.generation);
+  writer.U64(record.at.last_row);
+  writer.U64(record.at.log_number);
+  writer.U64(record.at.log_bytes);
+  writer.U64(record.at.dropped_log);
+  writer.U64(record.at.manifest_number);
+  writer.U64(record.at.manifest_bytes);
+  writer.U32(Crc32c(bytes));
+  return bytes;
+}
+
+std::optional<Record> Decode(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const bool ours = reader.Raw(kMagic.size()) == kMagic;
+  Record record;
+  record.generation = reader.U64();
+  record.at.last_row = reader.U64();
+  record.at.log_number = reader.U64();
+  record.at.log_bytes = reader.U64();
+  record.at.dropped_log = reader.U64();
+  record.at.manifest_number = reader.U64();
+  record.at.manifest_bytes = reader.U64();
+  const std::uint32_t crc = reader.U32();
+  if (!ours || !reader.ok() || crc != Crc32c(bytes.substr(0, kRecordBytes - 4))) {
+    return std::nullopt;
+  }
+  return record;
+}
+
+std::string PathIn(const std::string& directory) { return directory + "/MARK"; }
+
+Error Failed(const std::string& path) {
+  return {ErrorCode::kStoreIo, path + ": " + std::strerror(errno), {}};
+}
+
+Result<Record> ReadRecord(const std::string& path, int file) {
+  std::optional<Record> newest;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    std::string bytes(kRecordBytes, '\0');
+    const ssize_t got =
+        ::pread(file, bytes.data(), bytes.size(), static_cast<off_t>(i * kRecordStride));
+    if (got < 0) return Failed(path);
+    const auto record = Decode(bytes.substr(0, static_cast<std::size_t>(got)));
+    if (record && (!newest || record->generation > newest->generation)) newest = record;
+  }
+  if (newest) return *newest;
+  return Error{ErrorCode::kStoreCorrupt, path + ": no record of it can be read", {}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StoreMark>> StoreMark::Create(const std::string& directory,
+                                                     const HighWater& from) {
+  std::string path = PathIn(directory);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file || ::ftruncate(file.get(), kRecords * kRecordStride) != 0) return Failed(path);
+  std::unique_ptr<StoreMark> mark(new StoreMark(std::move(path), std::move(file), from, 0));
+  // Both records: what an earlier mark of this name said does not count.
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    const std::lock_guard lock(mark->mutex_);
+    const Status written = mark->Write();
+    if (!written) return written.error();
+  }
+  const Status synced = mark->Sync();
+  if (!synced) return synced.error();
+  return mark;
+}
+
+Result<std::unique_ptr<StoreMark>> StoreMark::Open(const std::string& directory) {
+  std::string path = PathIn(directory);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) return Failed(path);
+  const auto record = ReadRecord(path, file.get());
+  if (!record) return record.error();
+  return std::unique_ptr<StoreMark>(
+      new StoreMark(std::move(path), std::move(file), record->at, record->generation));
+}
+
+HighWater StoreMark::high_water() const {
+  const std::lock_guard lock(mutex_);
+  return at_;
+}
+
+void StoreMark::LogSynced(std::uint64_t number, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (number < at_.log_number) return;
+  at_.log_bytes = number == at_.log_number ? std::max(bytes, at_.log_bytes) : bytes;
+  at_.log_number = number;
+}
+
+Status StoreMark::RowsWritten(std::uint64_t last_row) {
+  const std::lock_guard lock(mutex_);
+  at_.last_row = std::max(at_.last_row, last_row);
+  return Write();
+}
+
+Status StoreMark::ManifestSynced(std::uint64_t number, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (number < at_.manifest_number) return Ok();
+  if (number > at_.manifest_number) {
+    next_manifest_number_ = number;
+    next_manifest_bytes_ = bytes;
+    return Ok();
+  }
+  at_.manifest_bytes = bytes;
+  return Write();
+}
+
+Status StoreMark::ManifestInUse() {
+  const std::lock_guard lock(mutex_);
+  if (next_manifest_number_ <= at_.manifest_number) return Ok();
+  at_.manifest_number = next_manifest_number_;
+  at_.manifest_bytes = next_manifest_bytes_;
+  return Write();
+}
+
+Status StoreMark::LogDropped(std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (number <= at_.dropped_log) return Ok();
+    at_.dropped_log = number;
+    const Status written = Write();
+    if (!written) return written;
+  }
+  return Sync();
+}
+
+Status StoreMark::Sync() { return ::fdatasync(file_.get()) == 0 ? Ok() : Status(Failed(path_)); }
+
+Status StoreMark::Write() {
+  const std::string bytes = Encode({++generation_, at_});
+  const auto place = static_cast<off_t>(generation_ % kRecords * kRecordStride);
+  ssize_t written = 0;
+  do {
+    written = ::pwrite(file_.get(), bytes.data(), bytes.size(), place);
+  } while (written < 0 && errno == EINTR);
+  return written == static_cast<ssize_t>(bytes.size()) ? Ok() : Status(Failed(path_));
+}
+
+Result<HighWater> ReadMark(const std::string& directory) {
+  const std::string path = PathIn(directory);
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT) {
+    return Error{ErrorCode::kStoreNotFound, path + ": there is no mark", {}};
+  }
+  if (!file) return Failed(path);
+  const auto record = ReadRecord(path, file.get());
+  if (!record) return record.error();
+  return record->at;
+}
+
+}  // namespace everstep

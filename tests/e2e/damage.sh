@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# A store whose files are damaged, as its users meet it: commands, doctor, a server, salvage.
+# Usage: damage.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
+set -uo pipefail
+
+source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
+unset "${!EVERSTEP_@}" 2>/dev/null
+
+# newest_log STORE: the log file that was written last.
+newest_log() { ls "$1"/*.log | tail -n 1; }
+# flip FILE: changes a bit in the middle of what the file holds.
+flip() {
+  python3 - "$1" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+data[len(bytes(data).rstrip(b'\0')) // 2] ^= 4
+open(sys.argv[1], 'wb').write(data)
+END
+}
+
+# ---- a server that is killed, and a bit that flips in its log
+mkdir data
+"$everstep" serve --dev --data data --listen 127.0.0.1:0 >server.out 2>server.err </dev/null &
+server=$!
+wait_for 'says "listening on" server.out'
+url=http://$(sed -n 's#.*listening on http://\([^ ]*\).*#\1#p' server.out | head -n 1)
+for i in $(seq 1 30); do
+  curl -s "$url/v1/events" -H 'Content-Type: application/json' \
+    -d "{\"eventType\":\"RunStarted\",\"runId\":\"run-$i\"}" >answer
+done
+curl -s -o out -w '%{http_code}' "$url/readyz" >code
+expect "a whole store is ready" '[[ $(<code) == 200 ]]'
+kill -9 "$server"
+wait "$server" 2>/dev/null
+cp -r data/store intact
+flip "$(newest_log data/store)"
+name=$(basename "$(newest_log data/store)")
+
+run serve --dev --data data --listen 127.0.0.1:0
+expect "a server refuses it and says what to do" \
+  '((status == 5)) && says STORE_CORRUPT err && says "$name is damaged at byte" err && says "follow the damage" err && says "log salvage" err'
+run log verify --store data/store
+expect "verify sees the same" '((status == 5)) && says "$name is damaged" err'
+run doctor --data data
+expect "doctor sees the same" '((status == 7)) && says "STORE_CORRUPT" && says "$name is damaged"'
+run ls --data data
+expect "a list is not taken for complete" '((status == 5)) && says STORE_CORRUPT err'
+
+run log salvage rescued --store data/store
+expect "what is intact is copied" '((status == 7)) && says "$name is damaged" && says "copied 29 runs, 29 events"'
+run log verify --store rescued
+expect "the new store is sound" '((status == 0)) && says "no faults in 29 runs"'
+run log salvage rescued --store data/store
+expect "nothing is written over" '((status == 5)) && says STORE_EXISTS err'
+run log salvage whole --store intact
+expect "nothing is missing in a store that is intact" '((status == 0)) && says "copied 30 runs, 30 events; nothing is missing"'
+
+# ---- a log file that is removed, with its owner and without
+rm "$(newest_log data/store)"
+run log verify --store data/store
+expect "a log file that is missing is named" '((status == 5)) && says "$name is missing" err'
+mkdir alive
+cp -r intact alive/store
+"$everstep" serve --dev --data alive --listen 127.0.0.1:0 >server.out 2>server.err </dev/null &
+server=$!
+wait_for 'says "listening on" server.out'
+url=http://$(sed -n 's#.*listening on http://\([^ ]*\).*#\1#p' server.out | head -n 1)
+curl -s "$url/v1/events" -H 'Content-Type: application/json' \
+  -d '{"eventType":"RunStarted","runId":"late"}' >answer
+rm "$(newest_log alive/store)" alive/store/LOCK
+curl -s -o out -w '%{http_code}' "$url/readyz" >code
+expect "a server whose log file is removed is not ready" '[[ $(<code) == 503 ]] && says STORE_CORRUPT'
+curl -s "$url/v1/alerts" >out
+expect "an alert names the file" 'says STORE_CORRUPT && says "was removed or cut off"'
+run log append --store alive/store --lock-timeout 0s
+expect "there is no second owner without the lock file" '((status == 5)) && says STORE_LOCKED err && says "$server" err'
+kill -9 "$server"
+wait "$server" 2>/dev/null
+
+exit $((failures > 0))
