@@ -27,7 +27,7 @@ std::size_t OpenDescriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// What the process holds. Resident memory would also count what the allocator keeps for each thread.
+// What the process holds. Resident memory also counts what the allocator keeps for each thread.
 std::size_t AllocatedBytes() {
   const struct mallinfo2 all = ::mallinfo2();
   return all.uordblks + all.hblkhd;
