@@ -56,7 +56,7 @@ run show early
 expect "which fires nothing early" 'says RUNNING'
 run run greet.yaml --run-id right
 run events right
-expect "and is not written down" '! says "$(date -u -d "+3 hours" +%H:)"'
+expect "and is not written down" '! says "T$(date -u -d "+3 hours" +%H:)"'
 leap 0
 wait_for 'run doctor; says "came back"'
 expect "and one that came back" 'says "warn  server" && says "came back"'
