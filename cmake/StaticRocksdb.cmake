@@ -14,4 +14,8 @@ if(rocksdb_archive AND NOT rocksdb_needs MATCHES "NOTFOUND")
     # Its checksums are computed by ours (src/store/log_files.cc), and blocks that do not match
     # theirs are counted (src/store/block_faults.cc).
     INTERFACE_LINK_OPTIONS "-Wl,--wrap=_ZN7rocksdb6crc32c6ExtendEjPKcm;-Wl,--wrap=_ZN7rocksdb19VerifyBlockChecksumENS_12ChecksumTypeEPKcmRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEm")
+else()
+  message(WARNING "librocksdb.a or a library it compresses with is missing, so librocksdb.so is "
+    "used: a read may miss a damaged block of a table (docs/reliability.md). tools/setup build "
+    "installs them.")
 endif()

@@ -76,6 +76,8 @@ EngineOptions Folder::Options() const {
 
 int Folder::Owner() const { return DirectoryLockOwner(store()); }
 
+bool Folder::Owned() const { return DirectoryLockHeld(store()); }
+
 Error WithOwner(Error error, const std::string& store) {
   if (error.code != ErrorCode::kStoreLocked) return error;
   const int process = DirectoryLockOwner(store);

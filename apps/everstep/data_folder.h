@@ -36,6 +36,7 @@ class Folder {
 
   // The process that has the store open to write; zero: none, or it cannot be seen.
   int Owner() const;
+  bool Owned() const;
 
  private:
   std::string path_;

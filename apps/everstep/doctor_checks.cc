@@ -154,7 +154,7 @@ Finding CheckStore(const Folder& folder) {
     return Fine("store", "process " + std::to_string(owner) + " has it open");
   }
   const auto log = OpenToRead(folder);
-  if (log) return Fine("store", "opens; nobody has it");
+  if (log) return Fine("store", folder.Owned() ? "a process has it open" : "opens; nobody has it");
   return {kFail, "store", std::string(Name(log.error().code)) + ": " + log.error().message,
           "see 'everstep help " + std::string(Name(log.error().code)) + "'"};
 }
@@ -239,7 +239,7 @@ Finding CheckAudit(const Folder& folder) {
 }
 
 Finding CheckServer(const Folder& folder, const ServerOptions& options) {
-  if (folder.Owner() == 0) return Fine("server", "none has the folder open");
+  if (!folder.Owned()) return Fine("server", "none has the folder open");
   std::string address = options.http.listen.front();
   if (address.ends_with(":0")) return Fine("server", "listens on a port of its own choice");
   for (const std::string_view any : {"0.0.0.0:", "[::]:"}) {

@@ -1,5 +1,8 @@
-#include <fstream>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <system_error>
 
 #include "base/json.h"
 #include "commands.h"
@@ -13,25 +16,33 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {kStoreOption, kOutputOption};
 
-// The intact events after gaps, a JSON document on each line; the file is made with the first.
+// The intact events after gaps, a JSON document on each line; the file is made with the first, and
+// never over another.
 class GapFile {
  public:
   explicit GapFile(std::string path) : path_(std::move(path)) {}
 
   void Add(const LogEvent& event) {
-    if (!file_.is_open()) file_.open(path_, std::ios::trunc);
-    file_ << event.json << '\n';
+    if (failed_) return;
+    if (!file_) file_.reset(std::fopen(path_.c_str(), "wx"));
+    failed_ =
+        !file_ ||
+        std::fwrite(event.json.data(), 1, event.json.size(), file_.get()) != event.json.size() ||
+        std::fputc('\n', file_.get()) == EOF;
   }
   bool Close() {
-    if (!file_.is_open()) return true;
-    file_.close();
-    return file_.good();
+    if (file_ && std::fclose(file_.release()) != 0) failed_ = true;
+    return !failed_;
   }
   const std::string& path() const { return path_; }
 
  private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
   const std::string path_;
-  std::ofstream file_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
+  bool failed_ = false;
 };
 
 std::string MissingText(const SalvagedLog::Run& run) {
@@ -99,13 +110,22 @@ std::string TextOf(const SalvagedLog& log, const std::string& gap_file, const Lo
 }
 
 ExitCode Run(const Arguments& arguments, Output& out) {
-  const std::string& directory = arguments.operands().front();
+  std::string directory = arguments.operands().front();
+  while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
   GapFile gaps(directory + ".after-gaps.jsonl");
+  if (std::error_code ignored; std::filesystem::exists(gaps.path(), ignored)) {
+    return Fail(Error{ErrorCode::kStoreExists,
+                      gaps.path() + " exists, from an earlier salvage; choose another NEW",
+                      {}});
+  }
   const auto log = SalvageLog(StoreDirectory(arguments), directory,
                               [&](const std::string&, const LogEvent& event) { gaps.Add(event); });
   if (!log) return Fail(log.error());
   if (!gaps.Close()) {
-    return Fail(Error{ErrorCode::kStoreIo, gaps.path() + ": cannot be written", {}});
+    return Fail(Error{ErrorCode::kStoreIo,
+                      gaps.path() + ": cannot be written; the events after gaps are not in it. " +
+                          directory + " is complete; to have them too, salvage into another NEW",
+                      {}});
   }
   if (const OutputForm form = FormOf(arguments); form == OutputForm::kTable) {
     out.Write(TextOf(*log, gaps.path(), out.look()));

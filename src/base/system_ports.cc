@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/pause.h"
 #include "base/random.h"
 #include "base/watched_clock.h"
 
@@ -96,5 +98,7 @@ std::uint64_t ResidentBytes() {
   statm >> total >> resident;
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
+
+void PauseForOthers(std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); }
 
 }  // namespace everstep

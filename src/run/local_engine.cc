@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kBacklogMax = 4096;  // orders a lane has waiting before the clock holds back
 constexpr std::size_t kTimersPerPoll = 1024;
+constexpr std::chrono::seconds kStoreLookEvery{5};
 constexpr std::chrono::milliseconds kHoldBack{5};
 constexpr std::chrono::seconds kLeaseTtl{60};
 constexpr std::chrono::minutes kBehindStoreMax{1};
@@ -128,6 +129,7 @@ void LocalEngine::WatchClock() {
   }
   ended_.notify_all();
   while (true) {
+    LookAtStore();
     Timestamp next = PollClock();
     std::unique_lock lock(mutex_);
     if (stop_) return;
@@ -190,6 +192,21 @@ void LocalEngine::TellLeaps(Timestamp now) {
                FormatTimestamp(newest) + ": it was ahead then, or it is behind now"});
   }
   behind_store_ = behind;
+}
+
+// Damage and a stop are told when they come, and again when the store was well in between.
+void LocalEngine::LookAtStore() {
+  const Timestamp now = clock_.Now();
+  const bool recent = now >= store_looked_at_ && now - store_looked_at_ < kStoreLookEvery;
+  if (recent) return;
+  store_looked_at_ = now;
+  const Status health = log_->store().Health();
+  std::optional<ErrorCode> fault;
+  if (!health) fault = health.error().code;
+  if (fault && fault != store_fault_) {
+    Raise({std::string(Name(*fault)), "P1", {}, health.error().message, {}, true});
+  }
+  store_fault_ = fault;
 }
 
 Timestamp LocalEngine::Step() {

@@ -124,6 +124,7 @@ class LocalEngine final : public Engine, private LaneHost {
   void RunLane(Lane& lane);
   void WatchClock();
   Timestamp PollClock();
+  void LookAtStore();
   void TellLeaps(Timestamp now);
   void WakeClock();
   Status Recover();
@@ -157,7 +158,10 @@ class LocalEngine final : public Engine, private LaneHost {
   std::atomic<bool> recovered_{false};
   std::atomic<const EndListener*> end_listener_{nullptr};
   bool look_again_ = false;
-  bool behind_store_ = false;  // reported; used by the clock thread only
+  // Of the clock thread only.
+  bool behind_store_ = false;  // reported
+  Timestamp store_looked_at_{};
+  std::optional<ErrorCode> store_fault_;  // reported
   std::atomic<std::uint64_t> timers_fired_{0};
   std::atomic<std::uint64_t> lateness_us_sum_{0};
   std::atomic<std::uint64_t> lateness_us_max_{0};

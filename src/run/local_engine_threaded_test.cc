@@ -11,6 +11,7 @@
 #include "engine/embedded_log.h"
 #include "run/local_engine.h"
 #include "testing/crashing_store.h"
+#include "testing/forwarding_store.h"
 
 namespace everstep {
 namespace {
@@ -111,6 +112,33 @@ steps:
   ThreadedTools* tools_ = nullptr;
   std::unique_ptr<LocalEngine> engine_;
 };
+
+// A store that something has happened to.
+class UnhealthyStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Status Health() override { return Error{ErrorCode::kStoreCorrupt, "000012.log was removed", {}}; }
+};
+
+TEST_F(LocalEngineThreaded, AStoreThatIsNotWellIsAnAlertWithoutAProbe) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Alert> alerts;
+  EngineOptions options;
+  options.on_alert = [&](const Alert& alert) {
+    const std::lock_guard lock(mutex);
+    alerts.push_back(alert);
+    changed.notify_all();
+  };
+  Open(std::move(options), std::make_unique<UnhealthyStore>(OpenMemoryStore()));
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, kLongEnough, [&] { return !alerts.empty(); }));
+    EXPECT_EQ(alerts.front().code, "STORE_CORRUPT");
+    EXPECT_EQ(alerts.front().detail, "000012.log was removed");
+  }
+  engine_.reset();
+}
 
 TEST_F(LocalEngineThreaded, ManyCallersAtOnceAndEveryRunEnds) {
   Open({});

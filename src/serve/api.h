@@ -103,11 +103,6 @@ class Api final : public HttpHandler, private CallObserver {
     end_waiters_.Ended(run.run_id().value(), [&run] { return run.View(); });
   }
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
-  // A probe found that the store has stopped or is damaged: an alert says so, once.
-  void StoreUnhealthy(const Error& error) {
-    if (store_unhealthy_.exchange(true)) return;
-    Raised({std::string(Name(error.code)), "P1", {}, error.message, {}, true});
-  }
   // What /metrics tells of the sockets; set before the first request.
   void SetHttpMetrics(std::function<HttpServerMetrics()> read) { http_metrics_ = std::move(read); }
   // Shutting down: not ready any more, and nobody waits for the end of a run.
@@ -188,7 +183,6 @@ class Api final : public HttpHandler, private CallObserver {
   const Router router_;
   std::vector<const struct OperationEntry*> operations_;  // in the order of the routes
   AlertList alerts_;
-  std::atomic<bool> store_unhealthy_{false};
   RequestCounts counts_;
   Idempotency idempotency_;  // before its store, which calls it while it ends
   DurableAnswers answers_;

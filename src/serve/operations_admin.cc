@@ -142,7 +142,6 @@ void GetReadiness(Api& api, CallPtr call) {
   if (api.engine().stopped()) return Text(*call, 503, "the store has stopped\n");
   if (!api.engine().recovered()) return Text(*call, 503, "recovering\n");
   if (const Status health = api.engine().store().Health(); !health) {
-    api.StoreUnhealthy(health.error());
     return Text(*call, 503, std::string(Name(health.error().code)) + "\n");
   }
   std::error_code error;

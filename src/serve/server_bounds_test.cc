@@ -91,6 +91,23 @@ TEST_F(ServerBoundsTest, TenantsHaveSharesOfTheRequestsAndLeaveSomeToTheOperator
   EXPECT_EQ(bench_.Get("", "/readyz").status, 200);
 }
 
+// Whoever watches the server must not take it for dead because of what strangers send.
+TEST_F(ServerBoundsTest, StrangersCannotMakeAProbeOfLifeFail) {
+  ServerOptions options;
+  options.http.in_flight_max = 64;  // 8 of strangers
+  bench_.Restart(options);
+  std::string probes;
+  for (int i = 0; i < 32; ++i) probes += GetText("/readyz");
+  for (int round = 0; round < 20; ++round) {
+    std::vector<SocketClient> strangers;
+    for (int i = 0; i < 9; ++i) {
+      strangers.push_back(bench_.Connect());
+      strangers.back().Send(probes);
+    }
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(bench_.Get("", "/livez").status, 200);
+  }
+}
+
 TEST_F(ServerBoundsTest, StreamsOfEventsAndOfRunsAreSharedByTenants) {
   ServerOptions options;
   options.api.streams = {20, 25};

@@ -6,21 +6,42 @@
 #include <sys/sysmacros.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "base/pause.h"
+
 namespace everstep {
+namespace {
+
+UniqueFd OpenDirectory(const std::string& directory) {
+  return UniqueFd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+}  // namespace
 
 Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
-  UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd fd = OpenDirectory(directory);
   if (!fd) return Error{ErrorCode::kStoreIo, directory + ": " + std::strerror(errno), {}};
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return DirectoryLock(std::move(fd));
-  if (errno == EWOULDBLOCK) {
-    return Error{ErrorCode::kStoreLocked, directory + ": another process owns the store", {}};
+  constexpr int kTries = 20;
+  constexpr std::chrono::milliseconds kPause{5};
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return DirectoryLock(std::move(fd));
+    if (errno != EWOULDBLOCK) {
+      const std::string reason = std::strerror(errno);
+      return Error{ErrorCode::kStoreIo, directory + ": cannot be locked: " + reason, {}};
+    }
+    PauseForOthers(kPause);
   }
-  return Error{ErrorCode::kStoreIo, directory + ": cannot be locked: " + std::strerror(errno), {}};
+  return Error{ErrorCode::kStoreLocked, directory + ": another process owns the store", {}};
+}
+
+bool DirectoryLockHeld(const std::string& directory) {
+  const UniqueFd fd = OpenDirectory(directory);
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 int DirectoryLockOwner(const std::string& directory) {

@@ -12,7 +12,8 @@ namespace everstep {
 // when the process ends, however it ends.
 class DirectoryLock {
  public:
-  // kStoreLocked: somebody has it, in this process or in another one. kStoreIo.
+  // kStoreLocked: somebody has it, in this process or in another one. kStoreIo. Waits a moment for
+  // those who only look whether it is held.
   static Result<DirectoryLock> Take(const std::string& directory);
 
  private:
@@ -20,7 +21,11 @@ class DirectoryLock {
   UniqueFd directory_;
 };
 
-// The process that holds the lock; zero: none does, or it cannot be seen.
+// Whether somebody holds the lock, in this process or in another one.
+bool DirectoryLockHeld(const std::string& directory);
+
+// The process that holds the lock; zero: none does, or it cannot be told (the owner is in another
+// container, or the file system shows other numbers to the kernel than to us).
 int DirectoryLockOwner(const std::string& directory);
 
 }  // namespace everstep

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
@@ -42,6 +43,14 @@ class EventCounter final : public rocksdb::WriteBatch::Handler {
 
   std::uint64_t count = 0;
 };
+
+// The events in a write batch that has `rows` rows; nothing: it is no such batch.
+std::optional<std::uint64_t> CountEvents(std::string_view batch, std::uint64_t rows) {
+  rocksdb::WriteBatch parsed{std::string(batch)};
+  EventCounter counter;
+  const bool whole = parsed.Iterate(&counter).ok() && parsed.Count() == rows && rows > 0;
+  return whole ? std::optional(counter.count) : std::nullopt;
+}
 
 // Takes the bytes of a log in order and puts records together to writes.
 class Scanner {
@@ -110,7 +119,13 @@ void Scanner::TakeWrite(std::string_view write) {
     const std::uint64_t row = LittleEndian(write.substr(0, 8));
     const std::uint64_t rows = LittleEndian(write.substr(8, 4));
     if (!broken_ && scan_.next_row != 0 && row != scan_.next_row) Break();
-    if (!broken_) {
+    if (broken_) {
+      // A user's bytes in a torn write may look like a record; a write that was made later has rows
+      // that follow, and as many as it says.
+      const auto events = CountEvents(write, rows);
+      if (row < scan_.next_row || !events) return;
+      scan_.events_after += *events;
+    } else {
       if (scan_.first_row == 0) scan_.first_row = row;
       scan_.next_row = row + rows;
     }
@@ -121,7 +136,6 @@ void Scanner::TakeWrite(std::string_view write) {
     return;
   }
   ++scan_.writes_after;
-  if (content_ == LogContent::kWrites) scan_.events_after += EventsIn(write);
 }
 
 }  // namespace
@@ -135,12 +149,6 @@ LogRecord WholeRecord(std::string_view rest) {
   const std::uint32_t crc = Crc32c(rest.substr(kLogHeadBytes - 1, length + 1));  // the type too
   if (masked != ((crc >> 15 | crc << 17) + 0xa282ead8U)) return {};
   return {static_cast<LogRecordType>(type), kLogHeadBytes + length};
-}
-
-std::uint64_t EventsIn(std::string_view batch) {
-  EventCounter counter;
-  rocksdb::WriteBatch(std::string(batch)).Iterate(&counter).PermitUncheckedError();
-  return counter.count;
 }
 
 Result<LogScan> ScanLog(const std::string& path, LogContent content, const VisitBatch& visit) {

@@ -56,7 +56,4 @@ enum class LogContent : std::uint8_t {
 using VisitBatch = std::function<void(std::string_view batch)>;
 Result<LogScan> ScanLog(const std::string& path, LogContent content, const VisitBatch& visit = {});
 
-// The number of events in a write batch.
-std::uint64_t EventsIn(std::string_view batch);
-
 }  // namespace everstep

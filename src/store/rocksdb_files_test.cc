@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "store/directory_lock.h"
 #include "store/key_value.h"
@@ -153,8 +155,71 @@ TEST_F(RocksdbFiles, AStoreWithoutAMarkGetsOne) {
   // One that was made before there were marks.
   WriteFile("FORMAT", "everstep log 1\n");
   EXPECT_TRUE(*Open()->Read()->FindRun(RunId("run-1")));
-  EXPECT_THAT(FileText(path_ + "/FORMAT"), HasSubstr("MARK"));
+  EXPECT_EQ(FileText(path_ + "/FORMAT"), "everstep log 2\n");
   EXPECT_GT(ReadMark(path_)->last_row, 0U);
+}
+
+TEST_F(RocksdbFiles, AMarkThatAnEarlierVersionWentPastDoesNotCount) {
+  // An opening that was killed after it had made a mark, before the store had the new format.
+  {
+    StoreWorkbench bench(Open());
+    bench.StartedRun("run-1");
+  }
+  WriteFile("FORMAT", "everstep log 1\n");
+  ASSERT_TRUE(StoreMark::Create(path_, {.last_row = 1'000'000, .log_number = 99, .log_bytes = 7}));
+  EXPECT_TRUE(*Open({.read_only = true})->Read()->FindRun(RunId("run-1")));
+  EXPECT_TRUE(*Open()->Read()->FindRun(RunId("run-1")));
+  EXPECT_LT(ReadMark(path_)->last_row, 1'000'000U);
+}
+
+TEST_F(RocksdbFiles, TheFormatIsTheNewOneBeforeAnythingOfItIsWritten) {
+  StoreWorkbench bench(Open());
+  EXPECT_EQ(FileText(path_ + "/FORMAT"), "everstep log 2\n");
+}
+
+TEST_F(RocksdbFiles, AReaderDoesNotTakeTheOwnersPlace) {
+  { Open(); }
+  // Readers come and go while owners do: nobody is refused.
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop.load()) {
+      const auto store = OpenRocksdbStore(path_, {.read_only = true});
+      EXPECT_TRUE(store) << ToString(store.error());
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    const auto owner = Open();
+    if (owner == nullptr) break;
+    EXPECT_TRUE(DirectoryLockHeld(path_));
+  }
+  stop.store(true);
+  reader.join();
+  EXPECT_FALSE(DirectoryLockHeld(path_));
+}
+
+TEST_F(RocksdbFiles, WhatAnOwnerIsWritingIsNotDamage) {
+  StoreWorkbench bench(Open());
+  RunScribe& run = bench.StartedRun("run-1");
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop.load()) {
+      const auto store = OpenRocksdbStore(path_, {.read_only = true});
+      EXPECT_TRUE(store) << ToString(store.error());
+      if (!store) return;
+      const Status checked =
+          (*store)->Check([](const StoreFault& fault) { ADD_FAILURE() << fault.what; });
+      EXPECT_TRUE(checked) << ToString(checked.error());
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const EventFacts facts{.error_message = std::string(20'000, 'x')};
+    EXPECT_TRUE(bench.Append(run, kStepStarted, "s" + std::to_string(i), facts));
+    if (i % 20 == 0) {
+      EXPECT_TRUE(bench.store().Compact());
+    }
+  }
+  stop.store(true);
+  reader.join();
 }
 
 TEST_F(RocksdbFiles, AFileThatIsRemovedUnderItsOwnerIsNoticed) {

@@ -117,10 +117,12 @@ class RocksdbKeyValue final : public KeyValue {
   std::uint64_t DiskBytes() override;
 
  private:
+  Status TakeLock();
   Status OpenToWrite(const StoreDirectory& found);
   Status OpenToRead(const StoreDirectory& found);
   Status TakeMark(const StoreDirectory& found);
   Status CheckTables() const;
+  Status CheckTablesOnce() const;
   void Take(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   Status CheckLiveFiles();
   Error OpenError(const rocksdb::Status& status) const;
@@ -148,15 +150,28 @@ RocksdbKeyValue::~RocksdbKeyValue() {
 }
 
 Status RocksdbKeyValue::Open() {
+  if (!options_.read_only) {
+    const Status locked = TakeLock();
+    if (!locked) return locked;
+  }
   const auto found = PrepareStoreDirectory(directory_, options_);
   if (!found) return found.error();
   return options_.read_only ? OpenToRead(*found) : OpenToWrite(*found);
 }
 
-Status RocksdbKeyValue::OpenToWrite(const StoreDirectory& found) {
+// Before anything in the directory is made or changed.
+Status RocksdbKeyValue::TakeLock() {
+  std::error_code failed;
+  if (options_.create_if_missing) fs::create_directories(directory_, failed);
+  if (failed) return Error{ErrorCode::kStoreIo, directory_ + ": " + failed.message(), {}};
+  if (!fs::exists(directory_, failed)) return Ok();  // told by who prepares it
   auto lock = DirectoryLock::Take(directory_);
   if (!lock) return std::move(lock).error();
   lock_ = std::move(*lock);
+  return Ok();
+}
+
+Status RocksdbKeyValue::OpenToWrite(const StoreDirectory& found) {
   const Status marked = TakeMark(found);
   if (!marked) return marked;
   env_ = NewOwnersEnv(*mark_);
@@ -185,24 +200,40 @@ Status RocksdbKeyValue::OpenToWrite(const StoreDirectory& found) {
 
 Status RocksdbKeyValue::TakeMark(const StoreDirectory& found) {
   if (!found.is_new) {
-    const Status intact = InspectStoreFiles(directory_, found.has_mark);
+    const Status intact = InspectStoreFiles(directory_, found.has_mark, Looker::kOwner);
     if (!intact) return intact;
   }
-  auto mark = StoreMark::Open(directory_);
-  if (!mark && !found.has_mark) {
-    const auto measured = found.is_new ? HighWater() : MeasureStoreFiles(directory_);
+  HighWater reached;
+  if (!found.has_mark && !found.is_new) {
+    const auto measured = MeasureStoreFiles(directory_);
     if (!measured) return measured.error();
-    mark = StoreMark::Create(directory_, *measured);
+    reached = *measured;
   }
+  // A mark in a store of a format without marks was left by an opening that did not get far: what
+  // was written since then is not in it.
+  auto mark = found.has_mark ? StoreMark::Open(directory_) : StoreMark::Create(directory_, reached);
   if (!mark) return std::move(mark).error();
   mark_ = std::move(*mark);
   return Ok();
 }
 
 // A secondary takes the newest state whose tables are there, without a word. As long as nobody
-// writes, a database that is opened to be read says what is wrong with them.
+// writes, a database that is opened to be read says what is wrong with them. An owner that comes
+// meanwhile removes files: it has looked at them itself.
 Status RocksdbKeyValue::CheckTables() const {
-  if (!DirectoryLock::Take(directory_)) return Ok();  // its owner has them open
+  constexpr int kLooks = 3;
+  Status seen = Ok();
+  for (int look = 0; look < kLooks; ++look) {
+    if (DirectoryLockHeld(directory_)) return Ok();
+    const auto before = ReadMark(directory_);
+    seen = CheckTablesOnce();
+    const auto after = ReadMark(directory_);
+    if (seen || (before && after && *before == *after && !DirectoryLockHeld(directory_))) break;
+  }
+  return seen;
+}
+
+Status RocksdbKeyValue::CheckTablesOnce() const {
   rocksdb::DBOptions engine = EngineOptions(options_);
   engine.env = env_.get();
   engine.track_and_verify_wals_in_manifest = true;
@@ -218,7 +249,7 @@ Status RocksdbKeyValue::CheckTables() const {
 }
 
 Status RocksdbKeyValue::OpenToRead(const StoreDirectory& found) {
-  const Status intact = InspectStoreFiles(directory_, found.has_mark);
+  const Status intact = InspectStoreFiles(directory_, found.has_mark, Looker::kVisitor);
   if (!intact) return intact;
   env_ = NewVisitorsEnv();
   const Status readable = CheckTables();
@@ -342,7 +373,14 @@ Status RocksdbKeyValue::CheckLiveFiles() {
 Status RocksdbKeyValue::CheckFiles() {
   rocksdb::ReadOptions all;
   all.verify_checksums = true;
-  const rocksdb::Status status = db_->VerifyChecksum(all);
+  rocksdb::Status status = db_->VerifyChecksum(all);
+  // Tables are opened by name; the owner of a store that is only read may have dropped one since.
+  constexpr int kTries = 10;
+  for (int tries = 1; IsMissing(status) && options_.read_only && tries < kTries; ++tries) {
+    const Status refreshed = Refresh();
+    if (!refreshed) return refreshed;
+    status = db_->VerifyChecksum(all);
+  }
   if (!status.ok()) return faults_.Of(status);
   return Health();
 }

@@ -62,7 +62,7 @@ TEST_F(RocksdbStore, TheDirectorySaysWhatItIs) {
   std::ifstream file(path_ + "/FORMAT");
   std::string line;
   std::getline(file, line);
-  EXPECT_EQ(line, "everstep log 1");
+  EXPECT_EQ(line, "everstep log 2");
 }
 
 TEST_F(RocksdbStore, AMissingStoreIsNotMadeUnlessItMayBe) {
@@ -84,7 +84,7 @@ TEST_F(RocksdbStore, ANewerFormatIsRefusedByItsFile) {
   const Error error = OpenFails();
   EXPECT_EQ(error.code, ErrorCode::kStoreFormatNewer);
   EXPECT_THAT(error.message, HasSubstr("format 7"));
-  EXPECT_THAT(error.message, HasSubstr("format 1"));
+  EXPECT_THAT(error.message, HasSubstr("format 2"));
   WriteFile("FORMAT", "everstep log one\n");
   EXPECT_EQ(OpenFails().code, ErrorCode::kStoreCorrupt);
 }
@@ -95,7 +95,7 @@ TEST_F(RocksdbStore, ANewerFormatIsRefusedByItsRow) {
   const Error error = OpenFails();
   EXPECT_EQ(error.code, ErrorCode::kStoreFormatNewer);
   EXPECT_THAT(error.message, HasSubstr("format 9"));
-  EXPECT_THAT(error.message, HasSubstr("format 1"));
+  EXPECT_THAT(error.message, HasSubstr("format 2"));
 }
 
 TEST_F(RocksdbStore, AStoreThatLostItsEntryPointIsNotCleared) {

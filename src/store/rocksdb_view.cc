@@ -52,10 +52,12 @@ class RocksdbCursor final : public Cursor {
 
 }  // namespace
 
-bool IsDamage(const rocksdb::Status& status) {
-  return status.IsCorruption() || status.IsPathNotFound() || status.IsNotFound() ||
+bool IsMissing(const rocksdb::Status& status) {
+  return status.IsPathNotFound() || status.IsNotFound() ||
          (status.IsIOError() && status.ToString().find("No such file") != std::string::npos);
 }
+
+bool IsDamage(const rocksdb::Status& status) { return status.IsCorruption() || IsMissing(status); }
 
 Error ReadFaults::Of(const rocksdb::Status& status) {
   Error error{

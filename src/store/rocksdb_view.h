@@ -20,6 +20,9 @@ namespace everstep {
 
 inline rocksdb::Slice RowSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
+// A file is gone.
+bool IsMissing(const rocksdb::Status& status);
+
 // A file that is damaged or gone is damage for good; other failures may pass.
 bool IsDamage(const rocksdb::Status& status);
 

@@ -9,7 +9,9 @@
 
 namespace everstep {
 
-inline constexpr std::uint64_t kStoreFormat = 1;
+// 2: there is a MARK (store/store_mark.h), and counts and heads say more than in 1.
+inline constexpr std::uint64_t kStoreFormat = 2;
+inline constexpr std::uint64_t kStoreFormatWithMark = 2;
 
 // How far the store had come when rows that would tell were removed.
 struct StoreHeads {

@@ -1,5 +1,13 @@
 #include "store/salvage.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -8,6 +16,7 @@
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/unique_fd.h"
 #include "event/event_record.h"
 #include "event/idempotency_key.h"
 #include "machine/run_fold.h"
@@ -46,6 +55,7 @@ class Rebuilding {
 
   Status LoadIds();
   Status LoadOutbox();
+  Status NoteLastRun();
   Status RebuildRuns();
   Status RebuildRun(const StoredRun& run);
   Result<Found> FindEvents(const StoredRun& run);
@@ -91,9 +101,9 @@ Status Rebuilding::Walk(Table table, const std::string& prefix, const Visit& vis
 Status Rebuilding::Run() {
   auto heads = from_.Heads();
   if (heads) heads_ = *heads;
-  for (const auto step : {&Rebuilding::LoadIds, &Rebuilding::LoadOutbox, &Rebuilding::RebuildRuns,
-                          &Rebuilding::NoteStrays, &Rebuilding::CopyIndex, &Rebuilding::CopyMeta,
-                          &Rebuilding::PutSinkMarks, &Rebuilding::Finish}) {
+  for (const auto step : {&Rebuilding::LoadIds, &Rebuilding::LoadOutbox, &Rebuilding::NoteLastRun,
+                          &Rebuilding::RebuildRuns, &Rebuilding::NoteStrays, &Rebuilding::CopyIndex,
+                          &Rebuilding::CopyMeta, &Rebuilding::PutSinkMarks, &Rebuilding::Finish}) {
     const Status done = (this->*step)();
     if (!done) return done;
   }
@@ -103,7 +113,10 @@ Status Rebuilding::Run() {
 Status Rebuilding::LoadIds() {
   const std::string prefix(keys_.Kind(RowKind::kRunById));
   return Walk(Table::kRuns, prefix, [&](std::string_view key, std::string_view value) -> Status {
-    if (const auto number = DecodeNumber(value)) ids_[RunNo(*number)] = key.substr(1);
+    const auto number = DecodeNumber(value);
+    if (!number) return Ok();
+    ids_[RunNo(*number)] = key.substr(1);
+    heads_.last_run = std::max(heads_.last_run, RunNo(*number));
     return Ok();
   });
 }
@@ -115,12 +128,24 @@ Status Rebuilding::LoadOutbox() {
     const auto row = last ? DecodeOutbox(*last, value) : std::nullopt;
     if (!row) return Ok();
     for (const OutboxChange& change : row->changes) {
+      heads_.last_run = std::max(heads_.last_run, change.run);
       Covered& covered = outbox_[change.run];
       covered.broken |= change.first_seq != Next(covered.to);
       covered.to = std::max(covered.to, change.last_seq);
     }
     return Put(Table::kIndex, key, value);
   });
+}
+
+// No run gets a number that a lost one had.
+Status Rebuilding::NoteLastRun() {
+  for (const Table table : {Table::kEvents, Table::kEntities, Table::kKeys}) {
+    const auto last = from_.view().SeekForPrev(table, std::string(16, '\xff'));
+    if (!last->status()) return last->status();
+    const auto run = last->Valid() ? ParseRunPrefix(last->key()) : std::nullopt;
+    if (run) heads_.last_run = std::max(heads_.last_run, *run);
+  }
+  return Ok();
 }
 
 Status Rebuilding::RebuildRuns() {
@@ -369,51 +394,93 @@ Status Rebuilding::Finish() {
   return put ? to_.Flush() : put;
 }
 
-// A directory that goes when it is no longer needed.
+// A directory of its own beside the new store, which goes when it is no longer needed.
 class Workplace {
  public:
-  explicit Workplace(std::string path) : path_(std::move(path)) { Clear(); }
-  ~Workplace() { Clear(); }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  void Clear() const {
+  static Result<std::unique_ptr<Workplace>> Make(const fs::path& beside) {
+    std::error_code failed;
+    fs::create_directories(beside.parent_path(), failed);
+    std::string path = beside.string() + ".salvage-XXXXXX";
+    if (failed || ::mkdtemp(path.data()) == nullptr) {
+      const std::string reason = failed ? failed.message() : std::strerror(errno);
+      return Error{ErrorCode::kStoreIo, path + ": cannot be made: " + reason, {}};
+    }
+    return std::unique_ptr<Workplace>(new Workplace(std::move(path)));
+  }
+  ~Workplace() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
-  const std::string path_;
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+
+ private:
+  explicit Workplace(fs::path path) : path_(std::move(path)) {}
+  const fs::path path_;
 };
+
+// The path without what makes two names of one place: no dots, links or slash at its end.
+fs::path Resolved(const std::string& path) {
+  std::error_code failed;
+  fs::path plain = fs::absolute(path, failed).lexically_normal();
+  if (!plain.has_filename()) plain = plain.parent_path();
+  const fs::path resolved = fs::weakly_canonical(plain, failed);
+  return failed ? plain : resolved;
+}
+
+bool IsInside(const fs::path& path, const fs::path& directory) {
+  return std::ranges::mismatch(path, directory).in2 == directory.end();
+}
+
+// Gives the finished store its name, durably; what has the name by now stays.
+Status PutInPlace(const std::string& made, const fs::path& to) {
+  if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+    return Error{errno == EEXIST ? ErrorCode::kStoreExists : ErrorCode::kStoreIo,
+                 to.string() + ": " + std::strerror(errno),
+                 {}};
+  }
+  const std::string parent = to.parent_path();
+  const UniqueFd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory && ::fsync(directory.get()) == 0) return Ok();
+  return Error{ErrorCode::kStoreIo, parent + ": " + std::strerror(errno), {}};
+}
 
 }  // namespace
 
 Result<SalvageReport> SalvageStore(const std::string& from, const std::string& to,
                                    const AfterGap& after_gap) {
   std::error_code failed;
-  if (fs::exists(to, failed)) {
+  const fs::path target = Resolved(to);
+  if (fs::exists(fs::symlink_status(target, failed))) {
     return Error{ErrorCode::kStoreExists, to + " exists; salvage into a new directory", {}};
   }
   if (!fs::is_directory(from, failed)) {
     return Error{ErrorCode::kStoreNotFound, from + ": there is no store", {}};
   }
-  const Workplace gathered(to + ".gathered");
-  const Workplace scratch(to + ".scratch");
-  const Workplace partial(to + ".partial");
+  if (IsInside(target, Resolved(from))) {
+    return Error{ErrorCode::kInvalidArgument,
+                 to + " lies in the damaged store; salvage into a directory elsewhere",
+                 {}};
+  }
+  const auto workplace = Workplace::Make(target);
+  if (!workplace) return workplace.error();
+  const std::string made = **workplace / "new";
   SalvageReport report;
   {
-    auto rows = OpenRocksdbKeyValue(gathered.path(), {}, SystemClock());
+    auto rows = OpenRocksdbKeyValue(**workplace / "gathered", {}, SystemClock());
     if (!rows) return std::move(rows).error();
-    const Status read = GatherRows(from, scratch.path(), **rows, report.damage);
+    const Status read = GatherRows(from, **workplace / "scratch", **rows, report.damage);
     if (!read) return read.error();
-    auto made = OpenRocksdbKeyValue(partial.path(), {}, SystemClock());
-    if (!made) return std::move(made).error();
+    auto store = OpenRocksdbKeyValue(made, {}, SystemClock());
+    if (!store) return std::move(store).error();
     KeyedReader reader((*rows)->View());
-    const Status rebuilt = Rebuilding(reader, **made, report, after_gap).Run();
+    const Status rebuilt = Rebuilding(reader, **store, report, after_gap).Run();
     if (!rebuilt) return rebuilt.error();
   }
-  fs::rename(partial.path(), to, failed);
-  if (failed) return Error{ErrorCode::kStoreIo, to + ": " + failed.message(), {}};
+  const Status placed = PutInPlace(made, target);
+  if (!placed) return placed.error();
   return report;
 }
 

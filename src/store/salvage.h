@@ -33,7 +33,8 @@ struct SalvageReport {
 // engine does not go on with it, because what was done after that is not known. `after_gap` is
 // called with each intact event that lies after a gap.
 //
-// Errors: kStoreNotFound, kStoreExists, kStoreLocked, kStoreFormatNewer, kStoreIo.
+// Errors: kInvalidArgument (`to` lies in `from`), kStoreNotFound, kStoreExists, kStoreLocked,
+// kStoreFormatNewer, kStoreIo.
 Result<SalvageReport> SalvageStore(
     const std::string& from, const std::string& to,
     const std::function<void(const StoredRun& run, const Event& event)>& after_gap);

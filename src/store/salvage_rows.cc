@@ -132,7 +132,8 @@ Status Gathering::Run() {
   const auto format = PrepareStoreDirectory(from_, {.create_if_missing = false});
   if (!format && format.error().code == ErrorCode::kStoreFormatNewer) return format.error();
   if (!format && format.error().code != ErrorCode::kStoreCorrupt) return format.error();
-  if (const Status intact = InspectStoreFiles(from_, format && format->has_mark); !intact) {
+  const bool has_mark = format ? format->has_mark : fs::exists(from_ + "/MARK");
+  if (const Status intact = InspectStoreFiles(from_, has_mark, Looker::kOwner); !intact) {
     Note(intact.error().message);
   }
   {

@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTitle = "everstep log ";
-constexpr std::string_view kMarkLine = "MARK says how far it reaches";
 
 Error IoError(const std::string& path, const std::string& what) {
   return {ErrorCode::kStoreIo, path + ": " + what, {}};
@@ -44,8 +43,7 @@ Status WriteSynced(const std::string& path, int flags, std::string_view bytes) {
   return Ok();
 }
 
-// Whether FORMAT says that there is a MARK.
-Result<bool> CheckFormatFile(const std::string& directory) {
+Result<std::uint64_t> ReadFormatFile(const std::string& directory) {
   const std::string path = directory + "/FORMAT";
   std::ifstream file(path);
   if (!file.is_open()) return IoError(path, "cannot be read");
@@ -59,10 +57,10 @@ Result<bool> CheckFormatFile(const std::string& directory) {
     understood = parsed.ec == std::errc() && parsed.ptr == end && version != 0;
   }
   if (!understood) {
-    return Error{
-        ErrorCode::kStoreCorrupt,
-        path + " is damaged: it does not say \"everstep log 1\". " + DamageRemedy(directory),
-        {}};
+    return Error{ErrorCode::kStoreCorrupt,
+                 path + " is damaged: it does not say \"everstep log " +
+                     std::to_string(kStoreFormat) + "\". " + DamageRemedy(directory),
+                 {}};
   }
   if (version > kStoreFormat) {
     return Error{ErrorCode::kStoreFormatNewer,
@@ -70,13 +68,7 @@ Result<bool> CheckFormatFile(const std::string& directory) {
                      "; this version reads up to format " + std::to_string(kStoreFormat),
                  {}};
   }
-  std::string second;
-  if (!std::getline(file, second)) return false;
-  if (second == kMarkLine) return true;
-  return Error{ErrorCode::kStoreCorrupt,
-               path + " is damaged: its second line does not say \"" + std::string(kMarkLine) +
-                   "\". " + DamageRemedy(directory),
-               {}};
+  return version;
 }
 
 struct Contents {
@@ -110,9 +102,10 @@ Result<Contents> Look(const std::string& directory) {
   return contents;
 }
 
-Status WriteFormat(const std::string& directory, const std::string& text) {
+Status WriteFormat(const std::string& directory, std::uint64_t version) {
   const std::string path = directory + "/FORMAT";
   const std::string fresh = path + ".new";
+  const std::string text = std::string(kTitle) + std::to_string(version) + "\n";
   Status written = WriteSynced(fresh, O_WRONLY | O_CREAT | O_TRUNC, text);
   if (!written) return written;
   if (::rename(fresh.c_str(), path.c_str()) != 0) return IoError(path, std::strerror(errno));
@@ -123,13 +116,9 @@ Status WriteFormat(const std::string& directory, const std::string& text) {
   return WriteSynced(parent, O_RDONLY | O_DIRECTORY, {});
 }
 
-std::string Title() { return std::string(kTitle) + std::to_string(kStoreFormat) + "\n"; }
-
+// A store that is being made has no MARK yet, as those of format 1.
 Result<StoreDirectory> MakeStoreDirectory(const std::string& directory) {
-  std::error_code failed;
-  fs::create_directories(directory, failed);
-  if (failed) return IoError(directory, failed.message());
-  const Status written = WriteFormat(directory, Title());
+  const Status written = WriteFormat(directory, 1);
   if (!written) return written.error();
   return StoreDirectory{.is_new = true};
 }
@@ -137,7 +126,7 @@ Result<StoreDirectory> MakeStoreDirectory(const std::string& directory) {
 }  // namespace
 
 Status WriteFormatFile(const std::string& directory) {
-  return WriteFormat(directory, Title() + std::string(kMarkLine) + "\n");
+  return WriteFormat(directory, kStoreFormat);
 }
 
 Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
@@ -146,18 +135,16 @@ Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
   std::error_code failed;
   const bool exists = fs::exists(directory, failed);
   if (failed) return IoError(directory, failed.message());
-  if (!exists) {
-    if (may_create) return MakeStoreDirectory(directory);
-    return NotFound(directory, "there is no store");
-  }
+  if (!exists) return NotFound(directory, "there is no store");
   const auto contents = Look(directory);
   if (!contents) return contents.error();
   if (contents->format) {
-    const auto has_mark = CheckFormatFile(directory);
-    if (!has_mark) return has_mark.error();
-    if (contents->current) return StoreDirectory{.has_mark = *has_mark};
+    const auto version = ReadFormatFile(directory);
+    if (!version) return version.error();
+    const bool has_mark = *version >= kStoreFormatWithMark;
+    if (contents->current) return StoreDirectory{.has_mark = has_mark};
     // Without its entry point the engine would take the directory for a new one and clear it.
-    if (contents->rows || *has_mark) {
+    if (contents->rows || has_mark) {
       return Error{ErrorCode::kStoreCorrupt,
                    directory + "/CURRENT is missing. " + DamageRemedy(directory),
                    {}};

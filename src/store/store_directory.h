@@ -12,16 +12,17 @@ namespace everstep {
 
 struct StoreDirectory {
   bool is_new = false;    // the engine has made no files in it yet
-  bool has_mark = false;  // FORMAT says that there is a MARK (store/store_mark.h)
+  bool has_mark = false;  // by its format there is a MARK (store/store_mark.h)
 };
 
-// Prepares the directory as `options` ask: it is made, with its FORMAT, when it is missing and may
-// be. kStoreNotFound, kStoreFormatNewer, kStoreCorrupt, kStoreIo.
+// Prepares the directory as `options` ask: it gets its FORMAT when it is empty and may become a
+// store. Whoever may write has the directory's lock. kStoreNotFound, kStoreFormatNewer,
+// kStoreCorrupt, kStoreIo.
 Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
                                              const StoreOptions& options);
 
-// Writes FORMAT, durably; it says that there is a MARK. The last step of a backup, so that an
-// unfinished one is not a store.
+// Writes FORMAT, durably: the newest format, which has a MARK. The last step of a backup, so that
+// an unfinished one is not a store, and what comes before anything of that format is written.
 Status WriteFormatFile(const std::string& directory);
 
 }  // namespace everstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -9,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/pause.h"
+#include "store/directory_lock.h"
 #include "store/log_records.h"
 
 namespace everstep {
@@ -38,10 +41,12 @@ Error Damage(const std::string& directory, const std::string& file, const std::s
           {}};
 }
 
-// One look at the files. A file may go or grow meanwhile if an owner is at work.
+// One look at the files. `growing`: an owner is at work. A file may go or grow meanwhile, and what
+// it writes after the mark was read may be half there.
 class Inspection {
  public:
-  explicit Inspection(const std::string& directory) : directory_(directory) {}
+  Inspection(const std::string& directory, bool growing)
+      : directory_(directory), growing_(growing) {}
 
   Status Run(const HighWater& mark);
   HighWater Measured() const { return found_; }
@@ -53,6 +58,7 @@ class Inspection {
   Status CheckJoint(const LogFile& file, const LogScan& scan);
 
   const std::string directory_;
+  const bool growing_;
   HighWater found_;
   std::uint64_t next_row_ = 0;  // after the log files that were looked at; zero: not known
   std::string last_with_rows_;
@@ -81,12 +87,14 @@ Status Inspection::CheckManifest(const HighWater& mark) {
   if (!scan && scan.error().code != ErrorCode::kStoreNotFound) return scan.error();
   if (!scan) return Damage(directory_, name, "is missing, but CURRENT names it");
   found_.manifest_bytes = scan->whole_to;
-  if (scan->damaged()) {
+  const bool acknowledged =
+      found_.manifest_number == mark.manifest_number && scan->whole_to < mark.manifest_bytes;
+  if (scan->damaged() && (acknowledged || !growing_)) {
     return Damage(directory_, name,
                   "is damaged at byte " + Bytes(scan->whole_to) + ": " +
                       Count(scan->writes_after, "whole record") + " follow");
   }
-  if (found_.manifest_number == mark.manifest_number && scan->whole_to < mark.manifest_bytes) {
+  if (acknowledged) {
     return Damage(directory_, name,
                   "can be read up to byte " + Bytes(scan->whole_to) + " only, of " +
                       Bytes(mark.manifest_bytes) + " that were synced");
@@ -115,7 +123,8 @@ Status Inspection::CheckLog(const LogFile& file, const HighWater& mark) {
   const auto scan = ScanLog(directory_ + "/" + file.name, LogContent::kWrites);
   if (!scan) return scan.error();
   const bool short_of_mark = file.number == mark.log_number && scan->whole_to < mark.log_bytes;
-  if (scan->damaged() || short_of_mark) {
+  const bool being_written = growing_ && file.number >= mark.log_number;
+  if ((scan->damaged() && !being_written) || short_of_mark) {
     std::string what = scan->file_bytes < mark.log_bytes && !scan->damaged()
                            ? "is cut off at byte " + Bytes(scan->whole_to)
                            : "is damaged at byte " + Bytes(scan->whole_to);
@@ -177,27 +186,35 @@ Result<std::vector<LogFile>> ListLogs(const std::string& directory) {
   return files;
 }
 
-Status InspectStoreFiles(const std::string& directory, bool has_mark) {
-  // What looks like damage may be an owner at work: a file that went, or a record that was half
-  // written when it was read. Damage is still there at the next look.
-  constexpr int kLooks = 4;
+Status InspectStoreFiles(const std::string& directory, bool has_mark, Looker looker) {
+  // What looks like damage may be an owner at work: files go, others go on where they ended. Damage
+  // is still there at the next look.
+  constexpr int kLooks = 5;
+  constexpr std::chrono::milliseconds kPause{20};
   Status seen = Ok();
   for (int look = 0; look < kLooks; ++look) {
-    const auto mark = ReadMark(directory);
-    if (!mark && mark.error().code == ErrorCode::kStoreIo) return mark.error();
-    if (!mark && has_mark) {
-      const bool missing = mark.error().code == ErrorCode::kStoreNotFound;
-      seen = Damage(directory, "MARK", missing ? "is missing" : "is damaged");
-      continue;
+    const bool growing = looker == Looker::kVisitor && DirectoryLockHeld(directory);
+    if (look > 0 && growing) PauseForOthers(kPause);
+    if (look > 1 && !growing) break;
+    HighWater mark;
+    if (has_mark) {
+      const auto read = ReadMark(directory);
+      if (!read && read.error().code == ErrorCode::kStoreIo) return read.error();
+      if (!read) {
+        const bool missing = read.error().code == ErrorCode::kStoreNotFound;
+        seen = Damage(directory, "MARK", missing ? "is missing" : "is damaged");
+        continue;
+      }
+      mark = *read;
     }
-    seen = Inspection(directory).Run(mark ? *mark : HighWater());
-    if (seen) return seen;
+    seen = Inspection(directory, growing).Run(mark);
+    if (seen) break;
   }
   return seen;
 }
 
 Result<HighWater> MeasureStoreFiles(const std::string& directory) {
-  Inspection inspection(directory);
+  Inspection inspection(directory, false);
   const Status seen = inspection.Run({});
   if (!seen) return seen.error();
   return inspection.Measured();

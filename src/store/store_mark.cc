@@ -151,12 +151,15 @@ Status StoreMark::ManifestInUse() {
 Status StoreMark::LogDropped(std::uint64_t number) {
   {
     const std::lock_guard lock(mutex_);
-    if (number <= at_.dropped_log) return Ok();
-    at_.dropped_log = number;
+    if (number <= dropped_synced_) return Ok();
+    at_.dropped_log = std::max(at_.dropped_log, number);
     const Status written = Write();
     if (!written) return written;
   }
-  return Sync();
+  const Status synced = Sync();
+  const std::lock_guard lock(mutex_);
+  if (synced) dropped_synced_ = std::max(dropped_synced_, number);
+  return synced;
 }
 
 Status StoreMark::Sync() { return ::fdatasync(file_.get()) == 0 ? Ok() : Status(Failed(path_)); }

@@ -58,6 +58,7 @@ class StoreMark {
   const UniqueFd file_;
   mutable std::mutex mutex_;
   HighWater at_;
+  std::uint64_t dropped_synced_ = 0;
   std::uint64_t next_manifest_number_ = 0;
   std::uint64_t next_manifest_bytes_ = 0;
   std::uint64_t generation_;

@@ -52,6 +52,16 @@ run log verify --store rescued
 expect "the new store is sound" '((status == 0)) && says "no faults in 29 runs"'
 run log salvage rescued --store data/store
 expect "nothing is written over" '((status == 5)) && says STORE_EXISTS err'
+mkdir near near/new.gathered near/new.partial
+echo precious | tee near/new.gathered/file near/new.partial/file >near/new.after-gaps.jsonl
+run log salvage near/new/ --store data/store
+expect "also not what has a similar name" '((status == 5)) && says STORE_EXISTS err && says after-gaps err'
+rm near/new.after-gaps.jsonl
+run log salvage near/new/ --store data/store
+expect "a slash at the end of a name does not matter" '((status == 7)) && [[ -e near/new/CURRENT ]]'
+expect "and its neighbours are as they were" '[[ $(cat near/new.gathered/file near/new.partial/file) == $'"'precious\nprecious'"' && $(ls near | wc -l) == 3 ]]'
+run log salvage data/store/inside --store data/store
+expect "nothing is written into the damaged store" '((status == 2)) && says "lies in the damaged store" err && [[ ! -e data/store/inside ]]'
 run log salvage whole --store intact
 expect "nothing is missing in a store that is intact" '((status == 0)) && says "copied 30 runs, 30 events; nothing is missing"'
 
@@ -70,8 +80,9 @@ curl -s "$url/v1/events" -H 'Content-Type: application/json' \
 rm "$(newest_log alive/store)" alive/store/LOCK
 curl -s -o out -w '%{http_code}' "$url/readyz" >code
 expect "a server whose log file is removed is not ready" '[[ $(<code) == 503 ]] && says STORE_CORRUPT'
-curl -s "$url/v1/alerts" >out
+wait_for 'curl -s "$url/v1/alerts" >out; says STORE_CORRUPT'
 expect "an alert names the file" 'says STORE_CORRUPT && says "was removed or cut off"'
+expect "and so does the server's log" 'says STORE_CORRUPT server.err || says STORE_CORRUPT server.out'
 run log append --store alive/store --lock-timeout 0s
 expect "there is no second owner without the lock file" '((status == 5)) && says STORE_LOCKED err && says "$server" err'
 kill -9 "$server"
