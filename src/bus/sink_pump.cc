@@ -222,6 +222,7 @@ SinkPump::Change SinkPump::ReadChange(StateReader& reader, const OutboxEntry& en
   query.after = EventSeq(entry.first_seq.value() - 1);
   query.until = entry.last_seq;
   query.limit = entry.last_seq.value() - entry.first_seq.value() + 1;
+  query.bytes_max = SIZE_MAX;  // one append wrote all of it
   auto events = reader.ReadEvents(**run, query);
   if (!events) change.fault = events.error().message;
   if (events) change.events = *std::move(events);

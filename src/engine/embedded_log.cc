@@ -219,36 +219,6 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
   return answers;
 }
 
-namespace {
-
-// The events of a page, whose memory is bounded however large they are: it may end early, and then
-// `cut` says so. Filtered ones are walked to from the end, each time: they are read at once.
-Result<std::vector<Event>> ReadPage(StateReader& reader, const StoredRun& run, EventQuery query,
-                                    bool& cut) {
-  constexpr std::size_t kPageBytesMax = 16 << 20;
-  constexpr std::size_t kEventsAtOnce = 16;
-  if (query.type || query.entity) return reader.ReadEvents(run, query);
-  std::vector<Event> events;
-  std::size_t bytes = 0;
-  const std::size_t limit = query.limit;
-  while (events.size() < limit) {
-    query.limit = std::min(limit - events.size(), kEventsAtOnce);
-    auto some = reader.ReadEvents(run, query);
-    if (!some) return some;
-    for (Event& event : *some) {
-      bytes += event.payload.size();
-      events.push_back(std::move(event));
-    }
-    if (some->size() < query.limit) break;
-    query.after = events.back().seq;
-    cut = bytes >= kPageBytesMax && query.after < run.state.last_seq;
-    if (cut) break;
-  }
-  return events;
-}
-
-}  // namespace
-
 Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
   auto query = QueryOf(request);
   if (!query) return std::move(query).error();
@@ -256,11 +226,10 @@ Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
   auto run = RequireRun(*reader, RunId(request.run_id));
   if (!run) return std::move(run).error();
   const std::size_t limit = query->limit++;
-  bool cut = false;
-  auto events = ReadPage(*reader, *run, *query, cut);
+  auto events = reader->ReadEvents(*run, *query);
   if (!events) return SetAside(std::move(reader), run->run_id, std::move(events).error());
   EventPage page;
-  page.more = cut || events->size() > limit;
+  page.more = MayHaveMore(*query, *events) && events->back().seq < run->state.last_seq;
   if (events->size() > limit) events->pop_back();
   page.next_after = events->empty() ? request.after : events->back().seq.value();
   for (const Event& event : *events) AddViews(request.dialect, *run, event, page.events);

@@ -43,8 +43,8 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf&
                                               Dialect dialect, std::size_t limit, Position& after) {
   auto entries = reader.ReadOutbox(after, limit);
   if (!entries) return std::move(entries).error();
-  // However large the events are, what is read at once is bounded.
-  constexpr std::size_t kBytesMax = 16 << 20;
+  // Bounds the memory of one read, however large the events are.
+  constexpr std::size_t kBytesMax = 1 << 20;
   std::size_t bytes = 0;
   std::vector<LogEvent> views;
   for (const OutboxEntry& entry : *entries) {
@@ -57,6 +57,7 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf&
     query.after = EventSeq(entry.first_seq.value() - 1);
     query.until = entry.last_seq;
     query.limit = entry.last_seq.value() - entry.first_seq.value() + 1;
+    query.bytes_max = SIZE_MAX;  // one append wrote all of it
     const auto events = reader.ReadEvents(**run, query);
     if (!events) return events.error();
     for (const Event& event : *events) {

@@ -11,6 +11,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kEventsAtOnce = 256;
+constexpr std::size_t kBytesAtOnce = 1 << 20;
 // Below this much unread, more is sent.
 constexpr std::size_t kQueuedMax = 64 << 10;
 
@@ -191,6 +192,7 @@ Followers::Next Followers::ServeRun(Follower& follower) {
   EventQuery query;
   query.after = EventSeq(request.after);
   query.limit = kEventsAtOnce;
+  query.bytes_max = kBytesAtOnce;
   const auto events = reader->ReadEvents(*run, query);
   if (!events) return Next::kOver;
   std::string text;

@@ -99,9 +99,11 @@ void AddQuestion(StateReader& reader, const StoredRun& run, HookView& view) {
   EventQuery query;
   query.type = EventType::kHookCreated;
   query.entity = EntityKey{EntityKind::kHook, view.hook_id};
+  query.newest_first = true;
+  query.limit = 1;
   const auto created = reader.ReadEvents(run, query);
   if (!created || created->empty()) return;
-  const Event& event = created->back();
+  const Event& event = created->front();
   view.created_at = event.persisted_at;
   const auto payload = ValueFromJson(event.payload.empty() ? "{}" : event.payload);
   if (!payload) return;

@@ -267,6 +267,12 @@ Result<std::vector<Event>> KeyedReader::ReadEvents(const StoredRun& run, const E
   return ReadRange(run, query);
 }
 
+bool MayHaveMore(const EventQuery& query, std::span<const Event> events) {
+  std::size_t bytes = 0;
+  for (const Event& event : events) bytes += event.payload.size();
+  return events.size() >= query.limit || bytes >= query.bytes_max;
+}
+
 Error KeyedReader::MissingEvent(const StoredRun& run, EventSeq seq) const {
   Error error =
       CorruptRow({Table::kEvents, run.run_id.value(), run.run_no, seq}, "the event is missing");
@@ -275,10 +281,22 @@ Error KeyedReader::MissingEvent(const StoredRun& run, EventSeq seq) const {
 }
 
 Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const EventQuery& query) {
-  std::vector<Event> events;
+  const bool back = query.newest_first;
   EventSeq expected = Next(query.after);
-  auto row = view_->Seek(Table::kEvents, keys_.Event(run.run_no, expected));
-  for (; row->Valid() && events.size() < query.limit && expected <= query.until; row->Next()) {
+  if (back) {
+    auto stored = RunByNo(run.run_no);
+    if (!stored) return std::move(stored).error();
+    expected = *stored ? std::min(query.until, (*stored)->state.last_seq) : EventSeq();
+  }
+  std::vector<Event> events;
+  std::size_t bytes = 0;
+  const auto wants_more = [&] {
+    return events.size() < query.limit && bytes < query.bytes_max && expected > query.after &&
+           expected <= query.until;
+  };
+  const auto at = keys_.Event(run.run_no, expected);
+  auto row = back ? view_->SeekForPrev(Table::kEvents, at) : view_->Seek(Table::kEvents, at);
+  for (; row->Valid() && wants_more(); back ? row->Prev() : row->Next()) {
     const auto key = ParseEventKey(row->key());
     if (!key || key->run != run.run_no) break;
     const RowPlace place{Table::kEvents, run.run_id.value(), run.run_no, expected};
@@ -286,14 +304,14 @@ Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const Ev
     auto event = DecodeEventRecord(row->value());
     if (!event) return At(place, std::move(event).error());
     if (event->seq != expected) return CorruptRow(place, "the record is of another seq");
+    bytes += event->payload.size();
     events.push_back(std::move(*event));
-    expected = Next(expected);
+    expected = back ? EventSeq(expected.value() - 1) : Next(expected);
   }
   if (!row->status()) {
     return At({Table::kEvents, run.run_id.value(), run.run_no, expected}, row->status().error());
   }
-  const bool ended = events.size() < query.limit && expected <= query.until;
-  if (ended && expected <= run.state.last_seq) {
+  if (wants_more() && expected <= run.state.last_seq) {
     // The caller's state may be ahead of what is durable; this view's is not.
     auto stored = RunByNo(run.run_no);
     if (!stored) return std::move(stored).error();
@@ -331,9 +349,11 @@ Result<std::vector<Event>> KeyedReader::WalkChains(const StoredRun& run, const E
   auto heads = ChainHeads(run, query);
   if (!heads) return std::move(heads).error();
   const bool by_entity = query.entity && query.entity->kind != EntityKind::kRun;
-  // From the newest back to `after`; of those only the oldest `limit` are asked for.
+  // Walks from the newest event back to `after`, and keeps the oldest or the newest of them.
   std::deque<Event> found;
-  while (!heads->empty()) {
+  std::size_t bytes = 0;
+  const auto is_enough = [&] { return found.size() >= query.limit || bytes >= query.bytes_max; };
+  while (!heads->empty() && !(query.newest_first && is_enough())) {
     const auto newest = std::ranges::max_element(*heads);
     const EventSeq seq = *newest;
     if (seq <= query.after) break;
@@ -344,8 +364,18 @@ Result<std::vector<Event>> KeyedReader::WalkChains(const StoredRun& run, const E
     *newest = by_entity ? (*event)->previous_of_entity : (*event)->previous_of_type;
     if (*newest >= seq) return CorruptRow(place, "the chain does not go back");
     if (seq > query.until || (query.type && (*event)->type != *query.type)) continue;
+    bytes += (*event)->payload.size();
+    if (query.newest_first) {
+      found.push_back(std::move(**event));
+      continue;
+    }
     found.push_front(std::move(**event));
-    if (found.size() > query.limit) found.pop_back();
+    // Drop the newest while those before it are enough.
+    while (found.size() > query.limit ||
+           (found.size() > 1 && bytes - found.back().payload.size() >= query.bytes_max)) {
+      bytes -= found.back().payload.size();
+      found.pop_back();
+    }
   }
   return std::vector<Event>(std::make_move_iterator(found.begin()),
                             std::make_move_iterator(found.end()));

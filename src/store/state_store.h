@@ -156,7 +156,13 @@ struct EventQuery {
   std::optional<EventType> type{};    // only these
   std::optional<EntityKey> entity{};  // only this entity's
   std::size_t limit = 1000;
+  // Bounds the memory of a read: it ends with the event whose payload reaches this many bytes.
+  std::size_t bytes_max = 16 << 20;
+  bool newest_first = false;
 };
+
+// True if `events`, the result of `query`, reached one of its limits, so that more may follow.
+bool MayHaveMore(const EventQuery& query, std::span<const Event> events);
 
 struct RunQuery {
   std::string tenant_id{};   // required

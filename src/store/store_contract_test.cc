@@ -133,6 +133,58 @@ TEST_P(StoreContract, EventsAreReadByTypeAndByEntity) {
   EXPECT_THAT(Seqs(run, {.entity = EntityKey{EntityKind::kRun, ""}}), ElementsAre(1, 2));
 }
 
+TEST_P(StoreContract, EventsAreReadFromTheNewest) {
+  RunScribe& run = bench_.StartedRun("run-1");  // 1 queued, 2 started
+  for (const char* step : {"a", "b", "a"}) {    // 3 4, 5 6, 7 8
+    ASSERT_TRUE(bench_.Append(run, kStepStarted, step));
+    ASSERT_TRUE(bench_.Append(run, kStepFailed, step, {.will_retry = true}));
+  }
+  bench_.StartedRun("run-2");
+  const EntityKey a{EntityKind::kStep, "a"};
+  EXPECT_THAT(Seqs(run, {.limit = 3, .newest_first = true}), ElementsAre(8, 7, 6));
+  EXPECT_THAT(Seqs(run, {.after = EventSeq(2), .until = EventSeq(4), .newest_first = true}),
+              ElementsAre(4, 3));
+  EXPECT_THAT(Seqs(run, {.until = EventSeq(2), .newest_first = true}), ElementsAre(2, 1));
+  EXPECT_THAT(Seqs(run, {.after = EventSeq(8), .newest_first = true}), IsEmpty());
+  EXPECT_THAT(Seqs(run, {.entity = a, .newest_first = true}), ElementsAre(8, 7, 4, 3));
+  EXPECT_THAT(Seqs(run, {.until = EventSeq(7), .entity = a, .limit = 2, .newest_first = true}),
+              ElementsAre(7, 4));
+  EXPECT_THAT(Seqs(run, {.type = kStepStarted, .limit = 1, .newest_first = true}), ElementsAre(7));
+  bench_.Write(run, kStepStarted, "c");  // not committed
+  EXPECT_THAT(Seqs(run, {.limit = 1, .newest_first = true}), ElementsAre(8));
+  ASSERT_TRUE(bench_.Commit({&run}));
+}
+
+TEST_P(StoreContract, AReadEndsWithTheEventThatReachesItsBytes) {
+  RunScribe& run = bench_.StartedRun("run-1");  // 1 queued, 2 started
+  const std::string payload = "{\"text\":\"" + std::string(90, 'x') + "\"}";
+  ASSERT_EQ(payload.size(), 101U);
+  for (int i = 0; i < 6; ++i) {  // 3 to 8
+    ASSERT_TRUE(bench_.Append(run, kStepStarted, "s" + std::to_string(i), {}, payload));
+  }
+  const auto read = [&](EventQuery query) {
+    const auto events = Events(run, query);
+    std::vector<std::uint64_t> seqs;
+    for (const Event& event : events) seqs.push_back(event.seq.value());
+    return std::pair(seqs, MayHaveMore(query, events));
+  };
+  using Seqs = std::vector<std::uint64_t>;
+  const EventSeq two(2);
+  EXPECT_EQ(read({.after = two, .bytes_max = 202}), std::pair(Seqs({3, 4}), true));
+  EXPECT_EQ(read({.after = two, .bytes_max = 203}), std::pair(Seqs({3, 4, 5}), true));
+  EXPECT_EQ(read({.after = two, .bytes_max = 1}), std::pair(Seqs({3}), true));
+  EXPECT_EQ(read({.after = two, .bytes_max = 607}), std::pair(Seqs({3, 4, 5, 6, 7, 8}), false));
+  EXPECT_EQ(read({.after = two, .limit = 1, .bytes_max = 203}), std::pair(Seqs({3}), true));
+  EXPECT_EQ(read({.bytes_max = 203, .newest_first = true}), std::pair(Seqs({8, 7, 6}), true));
+  EXPECT_EQ(read({.type = kStepStarted, .bytes_max = 202}), std::pair(Seqs({3, 4}), true));
+  EXPECT_EQ(read({.type = kStepStarted, .bytes_max = 203}), std::pair(Seqs({3, 4, 5}), true));
+  EXPECT_EQ(read({.type = kStepStarted, .bytes_max = 1}), std::pair(Seqs({3}), true));
+  EXPECT_EQ(read({.type = kStepStarted, .bytes_max = 607}),
+            std::pair(Seqs({3, 4, 5, 6, 7, 8}), false));
+  EXPECT_EQ(read({.type = kStepStarted, .bytes_max = 203, .newest_first = true}),
+            std::pair(Seqs({8, 7, 6}), true));
+}
+
 TEST_P(StoreContract, AReaderDoesNotSeeWhatTheCallersStateIsAheadOf) {
   RunScribe& run = bench_.StartedRun("run-1");
   bench_.Write(run, kStepStarted, "a");  // not committed

@@ -114,7 +114,7 @@ Result<StoredLog> ReadStoredLog(StateStore& store) {
     StoredLog::Run run{row, {}, {}};
     const auto reader = store.Read();
     EventQuery query;
-    query.limit = SIZE_MAX;
+    query.limit = query.bytes_max = SIZE_MAX;
     auto events = reader->ReadEvents(row, query);
     if (!events) return std::move(events).error();
     run.events = std::move(*events);

@@ -18,8 +18,8 @@ RunScribe::RunScribe(RunNo run_no, std::string run_id, RunScope scope) {
   stored_.state.scope = std::move(scope);
 }
 
-RunScribe& RunScribe::Write(Timestamp now, EventType type, std::string entity_id,
-                            EventFacts facts) {
+RunScribe& RunScribe::Write(Timestamp now, EventType type, std::string entity_id, EventFacts facts,
+                            std::string payload) {
   RunState& run = stored_.state;
   EntityState of_run;
   const auto key = EntityOf(type, entity_id);
@@ -31,6 +31,7 @@ RunScribe& RunScribe::Write(Timestamp now, EventType type, std::string entity_id
   write.entity_id = std::move(entity_id);
   write.emitted_at = now;
   write.facts = std::move(facts);
+  write.payload = std::move(payload);
   const std::string event_id = "evnt_" + std::to_string(log_.size() + 1);
   Event event = Resolve(run, entity, write, event_id);
   event.event_id = event_id;

@@ -19,8 +19,8 @@ class RunScribe {
   RunScribe(RunNo run_no, std::string run_id, RunScope scope);
 
   // Adds an event that the machine must accept; `now` is its time.
-  RunScribe& Write(Timestamp now, EventType type, std::string entity_id = {},
-                   EventFacts facts = {});
+  RunScribe& Write(Timestamp now, EventType type, std::string entity_id = {}, EventFacts facts = {},
+                   std::string payload = {});
   // What was written since the last Finish, as one change.
   RunChange Finish(Position position);
 

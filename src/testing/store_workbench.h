@@ -39,8 +39,9 @@ class StoreWorkbench {
     EVERSTEP_ASSERT(Commit({&run}).has_value());
     return run;
   }
-  void Write(RunScribe& run, EventType type, std::string entity_id = {}, EventFacts facts = {}) {
-    run.Write(now_, type, std::move(entity_id), std::move(facts));
+  void Write(RunScribe& run, EventType type, std::string entity_id = {}, EventFacts facts = {},
+             std::string payload = {}) {
+    run.Write(now_, type, std::move(entity_id), std::move(facts), std::move(payload));
   }
   // What was written to each, as one commit.
   Status Commit(std::initializer_list<RunScribe*> runs) {
@@ -52,8 +53,9 @@ class StoreWorkbench {
     AdvanceClock(std::chrono::milliseconds(1));
     return store_->Commit(pointers);
   }
-  Status Append(RunScribe& run, EventType type, std::string entity_id = {}, EventFacts facts = {}) {
-    Write(run, type, std::move(entity_id), std::move(facts));
+  Status Append(RunScribe& run, EventType type, std::string entity_id = {}, EventFacts facts = {},
+                std::string payload = {}) {
+    Write(run, type, std::move(entity_id), std::move(facts), std::move(payload));
     return Commit({&run});
   }
 

@@ -189,9 +189,8 @@ Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
       }
     }
     read += events->size();
-    if (!events->empty()) view.seen = events->back().seq;
-    if (events->size() < kEventsPerRead) break;
-    query.after = view.seen;
+    if (events->empty()) break;
+    query.after = view.seen = events->back().seq;
   }
   if (cache != nullptr && read >= kWorthKeeping && run.run_no != RunNo()) {
     cache->Keep(run.run_no, view);

@@ -267,17 +267,17 @@ WorldOutcome WorldReader::WriteEvents(const StoredRun& run, std::string_view mem
   EventSeq after = page.after;
   EventSeq before = std::min(page.before, EventSeq(run.state.last_seq.value() + 1));
   while (!more && Next(after) < before) {
-    EventQuery query{.after = after, .until = EventSeq(before.value() - 1), .limit = kRowsPerRead};
-    if (page.newest_first && before.value() - after.value() > kRowsPerRead) {
-      query.after = EventSeq(before.value() - 1 - kRowsPerRead);
-    }
+    EventQuery query{.after = after,
+                     .until = EventSeq(before.value() - 1),
+                     .limit = std::min(kRowsPerRead, page.limit - written + 1),
+                     .bytes_max = kPageBytes,
+                     .newest_first = page.newest_first};
     // A few are read one by one: that is quicker than to begin a walk.
     const bool few = !page.newest_first && before.value() - after.value() <= kFewEvents;
     if (few) query.until = Next(after);
     auto events = ReadEvents(run, query);
     if (!events) return WorldErrorOf(events.error());
     if (events->empty()) break;
-    if (page.newest_first) std::ranges::reverse(*events);
     for (const Event& event : *events) {
       if (written == page.limit || cbor.size() >= until) {
         more = true;
@@ -332,41 +332,50 @@ WorldOutcome WorldReader::ListEvents(const CborItem& args, CborWriter& cbor) {
 WorldOutcome WorldReader::ListEventsOf(const CborItem& args, CborWriter& cbor) {
   const Paging paging = PagingOf(args, 100, false);
   const std::string id(args.Text("correlationId"));
-  std::uint64_t behind = paging.newest_first ? UINT64_MAX : 0;
+  EventQuery query{
+      .limit = paging.limit + 1, .bytes_max = kPageBytes, .newest_first = paging.newest_first};
   if (!paging.cursor.empty()) {
-    const auto seq = SeqOfEventId(paging.cursor);
-    if (!seq) return BadCursor();
-    behind = seq->value();
+    const auto behind = SeqOfEventId(paging.cursor);
+    if (!behind) return BadCursor();
+    if (!paging.newest_first) query.after = *behind;
+    if (paging.newest_first) query.until = EventSeq(behind->value() - 1);
   }
   const auto found = FindRunOf(args, id);
   const auto* run = std::get_if<StoredRun>(&found);
+  const auto is_before = [&paging](EventSeq a, EventSeq b) {
+    return paging.newest_first ? b < a : a < b;
+  };
   std::vector<Event> events;
+  std::optional<EventSeq>
+      end;  // where the first cut-off read ended; events after it may be missing
   for (std::size_t i = 0; run != nullptr && i < kKinds.size(); ++i) {
-    EventQuery query{.entity = EntityKey{kKinds[i], id}, .limit = kRowsPerRead};
-    while (true) {
-      auto read = reader_.ReadEvents(*run, query);
-      if (!read) return WorldErrorOf(read.error());
-      std::ranges::move(*read, std::back_inserter(events));
-      if (read->size() < kRowsPerRead) break;
-      query.after = events.back().seq;
-    }
+    query.entity = EntityKey{kKinds[i], id};
+    auto read = reader_.ReadEvents(*run, query);
+    if (!read) return WorldErrorOf(read.error());
+    if (read->empty()) continue;
+    const EventSeq last = read->back().seq;
+    if (MayHaveMore(query, *read) && (!end || is_before(last, *end))) end = last;
+    std::ranges::move(*read, std::back_inserter(events));
   }
-  std::erase_if(events, [&](const Event& event) {
-    return paging.newest_first ? event.seq.value() >= behind : event.seq.value() <= behind;
-  });
-  std::ranges::sort(events, {}, &Event::seq);
-  if (paging.newest_first) std::ranges::reverse(events);
+  if (end) std::erase_if(events, [&](const Event& event) { return is_before(*end, event.seq); });
+  std::ranges::sort(events, is_before, &Event::seq);
+  const std::size_t until = cbor.size() + kPageBytes;
   cbor.BeginMap();
   cbor.Key("data");
   cbor.BeginArray();
   std::size_t written = 0;
+  EventSeq last;
+  bool more = end.has_value();
   for (const Event& event : events) {
-    if (written == paging.limit) break;
+    if (written == paging.limit || cbor.size() >= until) {
+      more = true;
+      break;
+    }
+    last = event.seq;
     if (WriteEvent(*run, event, DetailOf(args), cbor)) ++written;
   }
   cbor.End();
-  WritePageEnd(written == 0 ? std::string() : EventIdOf(events[written - 1].seq),
-               events.size() > written, cbor);
+  WritePageEnd(last == EventSeq() ? std::string() : EventIdOf(last), more, cbor);
   cbor.End();
   return std::nullopt;
 }
@@ -450,12 +459,13 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
       return paging.newest_first ? place(hook) >= paging.cursor : place(hook) <= paging.cursor;
     });
   }
-  const bool more = live.size() > paging.limit;
-  if (more) live.erase(live.begin() + static_cast<std::ptrdiff_t>(paging.limit), live.end());
+  const std::size_t until = cbor.size() + kPageBytes;
+  std::size_t looked_at = 0;
   cbor.BeginMap();
   cbor.Key("data");
   cbor.BeginArray();
-  for (const Live& hook : live) {
+  for (; looked_at < std::min(live.size(), paging.limit) && cbor.size() < until; ++looked_at) {
+    const Live& hook = live[looked_at];
     const auto found = FindRun(hook.run_id.value());
     const auto* run = std::get_if<StoredRun>(&found);
     if (run == nullptr) continue;
@@ -465,7 +475,8 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
     if (auto error = WriteHook(*run, hook.hook_id, **state, DetailOf(args), cbor)) return error;
   }
   cbor.End();
-  WritePageEnd(live.empty() ? std::string() : place(live.back()), more, cbor);
+  WritePageEnd(looked_at == 0 ? std::string() : place(live[looked_at - 1]), looked_at < live.size(),
+               cbor);
   cbor.End();
   return std::nullopt;
 }

@@ -12,7 +12,6 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kEventsOfEntityMax = 1000;
 constexpr std::uint32_t kSpecWithNoop = 7;
 
 std::string_view StatusOf(RunStatus status) {
@@ -108,8 +107,9 @@ std::variant<StoredRun, WorldError> WorldReader::FindRun(std::string_view run_id
 }
 
 Result<std::vector<Event>> WorldReader::ReadEvents(const StoredRun& run, const EventQuery& query) {
-  const bool known = !known_.empty() && !query.entity && query.after < query.until &&
-                     Next(query.after) >= known_.front().seq && query.until <= known_.back().seq;
+  const bool range = !query.entity && !query.newest_first && query.after < query.until;
+  const bool known = !known_.empty() && range && Next(query.after) >= known_.front().seq &&
+                     query.until <= known_.back().seq;
   if (!known) return reader_.ReadEvents(run, query);
   const std::uint64_t first = Next(query.after).value() - known_.front().seq.value();
   const std::uint64_t count = query.until.value() - query.after.value();
@@ -180,8 +180,8 @@ WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWri
 
 WorldOutcome WorldReader::WriteStep(const StoredRun& run, const std::string& step_id,
                                     const EntityState& step, Detail resolve, CborWriter& cbor) {
-  // A step that has not failed is told by its first event and its last.
-  const bool plain = step.starts <= 1 && step.status != EntityStatus::kFailed;
+  // The first and the last event describe a step. One that was tried more than once also needs its
+  // last failure and its completion, which other events may follow.
   std::vector<Event> events;
   const auto read = [&](const EventQuery& query) -> Status {
     auto found = ReadEvents(run, query);
@@ -189,15 +189,19 @@ WorldOutcome WorldReader::WriteStep(const StoredRun& run, const std::string& ste
     std::ranges::move(*found, std::back_inserter(events));
     return Ok();
   };
-  Status done = Ok();
-  if (plain) {
-    done = read(At(step.first_seq));
-    if (done && step.last_seq != step.first_seq) done = read(At(step.last_seq));
-  } else {
-    done = read({.until = step.last_seq,
-                 .entity = EntityKey{EntityKind::kStep, step_id},
-                 .limit = kEventsOfEntityMax});
+  const auto last_of = [&](EventType type) {
+    return EventQuery{.until = step.last_seq,
+                      .type = type,
+                      .entity = EntityKey{EntityKind::kStep, step_id},
+                      .limit = 1,
+                      .newest_first = true};
+  };
+  Status done = read(At(step.first_seq));
+  if (done && (step.starts > 1 || step.status == EntityStatus::kFailed)) {
+    done = read(last_of(EventType::kStepFailed));
+    if (done) done = read(last_of(EventType::kStepCompleted));
   }
+  if (done && step.last_seq != step.first_seq) done = read(At(step.last_seq));
   if (!done) return Failed(done.error());
   if (events.empty()) return WorldError::NotFound("Step \"" + step_id + "\" not found");
   const Event& first = events.front();
@@ -265,22 +269,23 @@ WorldOutcome WorldReader::WriteHook(const StoredRun& run, const std::string& hoo
 
 WorldOutcome WorldReader::WriteWait(const StoredRun& run, const std::string& wait_id,
                                     const EntityState& wait, CborWriter& cbor) {
-  EventQuery query{.until = wait.last_seq,
-                   .entity = EntityKey{EntityKind::kWait, wait_id},
-                   .limit = kEventsOfEntityMax};
-  const auto events = ReadEvents(run, query);
-  if (!events) return Failed(events.error());
-  if (events->empty()) return WorldError::NotFound("Wait \"" + wait_id + "\" not found");
+  const auto first = ReadEvents(run, At(wait.first_seq));
+  if (!first) return Failed(first.error());
+  const auto last = ReadEvents(run, At(wait.last_seq));
+  if (!last) return Failed(last.error());
+  if (first->empty() || last->empty()) {
+    return WorldError::NotFound("Wait \"" + wait_id + "\" not found");
+  }
   const bool done = wait.status == EntityStatus::kElapsed;
   cbor.BeginMap();
   cbor.Member("waitId", run.run_id.value() + "-" + wait_id);
   cbor.Member("runId", run.run_id.value());
   cbor.Member("status", done ? "completed" : "waiting");
-  WriteSpec(events->front(), cbor);
+  WriteSpec(first->front(), cbor);
   WriteTime("resumeAt", wait.due_at, cbor);
   if (done) WriteTime("completedAt", wait.completed_at, cbor);
-  WriteTime("createdAt", events->front().persisted_at, cbor);
-  WriteTime("updatedAt", events->back().persisted_at, cbor);
+  WriteTime("createdAt", first->front().persisted_at, cbor);
+  WriteTime("updatedAt", last->front().persisted_at, cbor);
   cbor.End();
   return std::nullopt;
 }
