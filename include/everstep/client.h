@@ -12,22 +12,27 @@ namespace everstep {
 
 struct ClientOptions {
   std::string url;                            // "https://everstep.example:7377"
-  std::string token;                          // of the API; empty: none is sent
-  std::string certificate_authorities;        // a PEM file; empty: the system's
-  std::chrono::milliseconds timeout{30'000};  // of one request
-  // A server that has answered and now does not, or says that it cannot for now, may be about to
-  // come back. Asked before the same request is sent again, if it may be sent again: lets as much
-  // time pass as it likes; false: the error is the answer. `tried` counts from 1. Called on the
-  // thread of the call. Empty: the error is the answer.
+  std::string token;                          // API token; empty: none is sent
+  std::string certificate_authorities;        // CA bundle (PEM file); empty: the system's
+  std::chrono::milliseconds timeout{30'000};  // per request
+  // Called when a server that has answered before is unreachable or reports that it is temporarily
+  // unavailable, and the request is safe to repeat. Returns true to send the request again, false
+  // to give up and return `error`. May sleep before it returns. `tried` counts from 1. Runs on the
+  // calling thread. Empty: the error is returned at once.
   std::function<bool(const Error& error, int tried)> ask_again;
 };
 
-// An engine that is a server elsewhere. Calls are HTTP requests and block; those that change
-// something carry an id, so that a request that got no answer is repeated without being done twice.
-// What only the server's own process can do (Backup, Verify, Compact, retention, Drain) answers
-// kInvalidArgument. A PlanRef without a URI names a plan that is registered with the server, by its
-// id and, if not the newest is meant, its version. kServerUnavailable: no answer.
-// kUnauthenticated: the token is not valid. kAuthzDenied: it does not allow this. Thread-safe.
+// Returns an engine that runs on a remote server. Does not contact the server itself;
+// kInvalidArgument: the URL is invalid. The engine is thread-safe.
+//
+// Each call sends HTTP requests and blocks. Engine calls that change something carry an idempotency
+// key, so a request that got no response is repeated without taking effect twice. A PlanRef without
+// a URI names a plan registered with the server by its id and version; no version: the newest.
+//
+// Operations that only the server's own process can do are not available: Backup, Verify, Compact
+// and ApplyRetention return kInvalidArgument, Drain returns false, Metrics returns zeros.
+// kServerUnavailable: no response. kUnauthenticated: the token is invalid. kAuthzDenied: the token
+// does not permit the call.
 Result<std::unique_ptr<Engine>> Connect(ClientOptions options);
 
 }  // namespace everstep

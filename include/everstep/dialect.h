@@ -7,7 +7,7 @@
 
 namespace everstep {
 
-// A vocabulary in which the log is written and read. CloudEvents can only be read.
+// An event vocabulary in which the log can be written and read. CloudEvents is read-only.
 enum class Dialect : std::uint8_t { kNative, kContract, kDevkit, kNoetl, kElephant, kCloudEvents };
 
 std::string_view Name(Dialect dialect);  // "native", "contract", …

@@ -14,28 +14,29 @@
 
 namespace everstep {
 
-// Limits on starting and running, of one tenant, project or concurrency key. Zero: no limit.
+// Start and concurrency limits of one tenant, project or concurrency key. Zero: no limit.
 struct AdmissionLimit {
-  std::uint32_t running_max = 0;   // runs at once
-  double starts_per_second = 0;    // token bucket: refill
+  std::uint32_t running_max = 0;   // concurrent runs
+  double starts_per_second = 0;    // token bucket: refill rate
   std::uint32_t starts_burst = 1;  // token bucket: size
-  std::uint32_t weight = 1;        // of a tenant, against the others
+  std::uint32_t weight = 1;        // a tenant's share relative to other tenants
 };
 
 struct AdmissionPolicy {
   enum class Overload : std::uint8_t { kReject, kQueue, kDelay };
   Overload overload = Overload::kQueue;
-  AdmissionLimit engine;   // over everything
-  AdmissionLimit tenant;   // for each tenant that has no entry of its own
-  AdmissionLimit project;  // for each project
-  AdmissionLimit key;      // for each concurrency key of a plan; running_max 0 means 1
+  AdmissionLimit engine;   // the whole engine
+  AdmissionLimit tenant;   // each tenant without an entry in `tenants`
+  AdmissionLimit project;  // each project
+  AdmissionLimit key;      // each concurrency key of a plan; running_max 0 means 1
   std::vector<std::pair<std::string, AdmissionLimit>> tenants;
-  std::uint32_t queue_max = 100'000;         // runs PENDING per tenant; beyond: rejected
-  std::chrono::milliseconds delay{5'000};    // kDelay: how far into the future
-  std::chrono::milliseconds ageing{10'000};  // waiting this long raises priority by one
+  std::uint32_t queue_max = 100'000;         // PENDING runs per tenant; more are rejected
+  std::chrono::milliseconds delay{5'000};    // kDelay: how far a start is postponed
+  std::chrono::milliseconds ageing{10'000};  // priority rises by one per interval waited
 };
 
-// docs/operations.md: how long a write may take, and what then.
+// How long a write to the store may take and what happens when it takes longer; see
+// docs/operations.md.
 struct WriteBudget {
   std::chrono::milliseconds latency{3'000};
   // While the store is slow, start steps before their StepStarted is durable.
@@ -48,19 +49,19 @@ struct ToolOptions {
   std::uint32_t shell_slots = 8;
   std::uint32_t python_slots = 4;
   std::uint32_t sqlite_slots = 4;
-  bool allow_private_addresses = true;  // http and PlanRefs may go to loopback and private ranges
+  bool allow_private_addresses = true;  // for http and PlanRefs: loopback and private ranges
   std::vector<std::string> plan_schemes = {"file", "https"};
-  std::vector<std::string> plan_hosts;  // for https; empty: any that is a public address
+  std::vector<std::string> plan_hosts;  // for https; empty: any host with a public address
   std::string secrets_file;             // encrypted; its key is in the file <secrets_file>.key
   // Environment variables of this process that plans may read as secrets (provider `env`), as
-  // "TENANT=NAME" or "TENANT=PREFIX*"; the tenant * is every tenant. By default all, because the
-  // process is its user's own; a server that serves others sets its own list.
+  // "TENANT=NAME" or "TENANT=PREFIX*"; tenant "*" matches every tenant. The default allows all,
+  // because the process belongs to its user; a multi-tenant server must set its own list.
   std::vector<std::string> secret_variables = {"*=*"};
   // Proxies that the http tool may use, as "http://host:port"; "*": any.
   std::vector<std::string> http_proxies = {"*"};
-  std::string artifact_directory;  // empty: beside the log's directory, or for a log in memory
-                                   // a temporary one
-  std::uint64_t inline_bytes_max = 64 << 10;  // larger results become artifacts
+  std::string artifact_directory;  // empty: next to the log's directory, or a temporary directory
+                                   // for an in-memory log
+  std::uint64_t inline_bytes_max = 64 << 10;  // larger results are stored as artifacts
 };
 
 struct EngineOptions {
@@ -68,14 +69,14 @@ struct EngineOptions {
   ToolOptions tools;
   AdmissionPolicy admission;
   WriteBudget write_budget;
-  std::uint32_t lanes = 0;  // threads that decide; zero: one per processor, at most 4
-  bool passive = false;     // take orders and record them; start nothing (for a store at rest)
+  std::uint32_t lanes = 0;  // decision threads; zero: one per processor, at most 4
+  bool passive = false;     // accept and record commands, but execute nothing
   std::chrono::milliseconds drain_timeout{5 * 60 * 1000};
-  std::chrono::milliseconds cancel_grace{10'000};  // then running steps are stopped
+  std::chrono::milliseconds cancel_grace{10'000};  // until a cancelled run's steps are stopped
   std::uint32_t engine_attempts_max = 20;  // deliveries of one attempt before it counts as failed
   std::vector<std::string> signals_to_approve = {"UPDATE_TARGET"};
   std::function<void(const Alert&)> on_alert;
-  // A run has ended, durably. Called on a thread that decides: be short.
+  // Called once a run's end is durable. Runs on a decision thread, so it must not block.
   std::function<void(const std::string& run_id, const std::string& status)> on_end;
 };
 
@@ -89,31 +90,31 @@ struct PlanRef {
 
 struct StartRequest {
   std::string plan;                 // the document, YAML or JSON …
-  std::optional<PlanRef> plan_ref;  // … or where it is; verified before anything starts
-  std::string plan_uri;             // where `plan` came from: children are found beside it
+  std::optional<PlanRef> plan_ref;  // … or a reference to it; verified before anything starts
+  std::string plan_uri;             // where `plan` came from; child plans are found relative to it
   std::string inputs;               // JSON object, or empty
-  std::string run_id;               // empty: made
-  std::string request_id;           // with scope and plan: the same request gives the same run
+  std::string run_id;               // empty: generated
+  std::string request_id;           // same id, scope and plan: returns the run already started
   std::string tenant_id = "default";
   std::string project_id = "default";
   std::string environment_id = "default";
   std::string triggered_by;
   std::string trigger_source = "manual";  // manual, schedule, webhook, api
-  std::optional<std::int32_t> priority;   // empty: the plan's
-  std::optional<SystemTime> start_at;     // not before
-  std::string traceparent;  // W3C Trace Context; recorded, and passed on to tools and workers
+  std::optional<std::int32_t> priority;   // unset: the plan's
+  std::optional<SystemTime> start_at;     // do not start before
+  std::string traceparent;  // W3C Trace Context; recorded and passed on to tools and workers
   std::string tracestate;   // likewise
 };
 
 struct StartedRun {
   std::string run_id;
-  std::string status;                // RUNNING, PENDING, or what an existing run is
-  bool existing = false;             // the request had been made before
+  std::string status;                // RUNNING, PENDING, or the status of the existing run
+  bool existing = false;             // an earlier identical request already started the run
   std::uint64_t queue_position = 0;  // of a PENDING run; 1 is next
   std::optional<SystemTime> start_at;
 };
 
-// Who gives an order. Roles: Viewer, Operator, Engineer, Admin, System.
+// Who issues a command. Roles: Viewer, Operator, Engineer, Admin, System.
 struct Actor {
   std::string id;
   std::vector<std::string> roles;
@@ -123,11 +124,12 @@ struct Actor {
 struct SignalRequest {
   std::string run_id;
   std::string tenant_id = "default";
-  std::string signal_id;    // the caller's; empty: made. The same id and body: the same answer
+  // Chosen by the caller; empty: generated. A repeat with the same body returns the same decision.
+  std::string signal_id;
   std::string type;         // PAUSE … ESCALATE_ALERT
   std::string payload;      // JSON object, or empty
   std::string reason;       // for the audit record
-  std::string approved_by;  // where the signal needs a second person
+  std::string approved_by;  // for signals that need a second person
   Actor actor;
 };
 
@@ -136,27 +138,27 @@ struct SignalDecision {
   std::string decision;  // ACCEPTED, REJECTED, REVISION_REQUIRED
   std::string code;      // of a rejection: AUTHZ_DENIED, STEP_TERMINAL …
   std::string reason;
-  bool repeated = false;      // it was decided before
+  bool repeated = false;      // the signal was already decided by an earlier request
   std::string new_run_id;     // RETRY_RUN
-  std::uint64_t run_seq = 0;  // where the decision stands in the log
+  std::uint64_t run_seq = 0;  // position of the decision in the run's log
 };
 
 struct HookDelivery {
   std::string tenant_id = "default";
   std::string token;
   std::string payload;      // JSON value, or empty
-  std::string delivery_id;  // the same id twice counts once; empty: made
+  std::string delivery_id;  // a repeated id is delivered once; empty: generated
 };
 
-// One thing a run waits for.
+// One thing a run is waiting for.
 struct Blocker {
   std::string kind;     // dependency, step, timer, hook, approval, retry, slot, admission, pause,
                         // worker, lease, child, held, cancelling, store
   std::string subject;  // the step, wait, hook, key …
   std::string message;  // a sentence
-  std::uint64_t cause_seq = 0;         // the event that brought it about
-  std::optional<SystemTime> wakes_at;  // when it is expected to go on, if time alone decides
-  std::string remedy;                  // what an operator can do, as a command; may be empty
+  std::uint64_t cause_seq = 0;         // the event that caused the wait
+  std::optional<SystemTime> wakes_at;  // when the run continues, if only time is needed
+  std::string remedy;                  // a command that an operator can run; may be empty
 };
 
 struct Explanation {
@@ -167,12 +169,13 @@ struct Explanation {
   std::vector<Blocker> blockers;
 };
 
-// A step as people see it, also those that have not begun.
+// A step for display, including steps that have not started.
 struct StepView {
   std::string step_id;
   std::string name;
   std::string kind;
-  std::string status;  // WAITING (not begun), PENDING, RUNNING, RETRYING, SUCCESS, FAILED, SKIPPED
+  // WAITING (not started), PENDING, RUNNING, RETRYING, SUCCESS, FAILED, SKIPPED
+  std::string status;
   std::uint32_t logical_attempt = 0;
   std::uint32_t attempts_max = 1;
   std::uint32_t engine_attempt = 0;
@@ -182,7 +185,7 @@ struct StepView {
   std::string error_code;
   std::string error_message;
   std::string skip_code;
-  std::string hook_token;         // while it waits for one
+  std::string hook_token;         // while the step waits for a hook
   std::uint64_t items_total = 0;  // of a loop
   std::uint64_t items_done = 0;
   std::uint64_t items_failed = 0;
@@ -205,7 +208,7 @@ struct RunView {
   std::string error_code;
   std::string error_message;
   std::uint64_t queue_position = 0;
-  std::vector<StepView> steps;  // in plan order; loop items are counted in their step
+  std::vector<StepView> steps;  // in plan order; loop items are counted in their loop step
 };
 
 struct EngineMetrics {
@@ -219,44 +222,49 @@ struct EngineMetrics {
   std::uint64_t timer_lateness_us_sum = 0;
   std::uint64_t timer_lateness_us_max = 0;
   std::uint64_t run_queue_pending = 0;
-  std::uint64_t run_queue_oldest_us = 0;  // how long the first of them has been there
+  std::uint64_t run_queue_oldest_us = 0;  // age of the oldest entry
   std::uint64_t run_queue_start_failures = 0;
   std::uint64_t run_queue_leases_expired = 0;
   std::uint64_t state_store_writes = 0;
   std::uint64_t state_store_write_latency_us_sum = 0;
   std::uint64_t state_store_write_latency_us_max = 0;
-  std::uint64_t state_store_write_timeouts = 0;   // over the budget
-  std::uint64_t state_store_buffered_events = 0;  // started before durable, by the option
+  std::uint64_t state_store_write_timeouts = 0;   // writes that exceeded WriteBudget::latency
+  std::uint64_t state_store_buffered_events = 0;  // see WriteBudget::fail_open_step_started
 };
 
 // Runs plans on a log, in this process. Thread-safe.
 class Engine {
  public:
-  // Opens the log, recovers what was running, and goes on with it (unless passive).
+  // Opens the log, recovers the runs in progress and, unless passive, continues them.
   static Result<std::unique_ptr<Engine>> Open(EngineOptions options);
-  // Stops: nothing new is started, tasks that run are stopped and will be delivered again.
+  // Stops the engine: starts nothing new and stops running tasks. They are delivered again after
+  // the next Open.
   virtual ~Engine() = default;
 
   virtual Log& log() = 0;
 
-  // On return the run is durable. kInvalidPlan, kInvalidInput, kPlanIntegrityValidationFailed,
-  // kAdmissionRejected …: nothing was written.
+  // Starts a run. On return the run is durable. On kInvalidPlan, kInvalidInput,
+  // kPlanIntegrityValidationFailed, kAdmissionRejected … nothing was written.
   virtual Result<StartedRun> Start(const StartRequest& request) = 0;
-  // A decision, recorded. An error only where nothing could be recorded: kRunNotFound,
-  // kSignalInvalidPayload, kSignalDuplicate, kRunTerminal …
+  // Decides a signal and records the decision, including a rejection. Returns an error only if
+  // nothing could be recorded: kRunNotFound, kSignalInvalidPayload, kSignalDuplicate,
+  // kRunTerminal …
   virtual Result<SignalDecision> Signal(const SignalRequest& request) = 0;
-  // Approves a run that waits for it (RunApproved).
+  // Approves a run that is waiting for approval (RunApproved).
   virtual Status Approve(std::string_view run_id, const Actor& actor, std::string_view reason) = 0;
-  // Answers the run it went to. kHookNotFound; kSchemaValidationFailed: an approval takes an object
-  // whose `approved` is true or false, and waits on.
+  // Delivers a payload to a waiting hook and returns the id of its run. kHookNotFound.
+  // kSchemaValidationFailed: the hook is an approval, and the payload is not an object with a
+  // boolean `approved`; the hook keeps waiting.
   virtual Result<std::string> Deliver(const HookDelivery& delivery) = 0;
 
+  // Explains what the run is waiting for.
   virtual Result<Explanation> Why(std::string_view run_id) = 0;
   virtual Result<RunView> View(std::string_view run_id) = 0;
-  // True: the run has ended. False: `wait` is over, or the engine stops.
+  // Returns true if the run has ended, false if `wait` elapsed or the engine is stopping.
   virtual Result<bool> WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) = 0;
   virtual EngineMetrics Metrics() = 0;
-  // Starts no more steps and waits for those that run. False: some still ran at the end.
+  // Stops starting steps and waits for the running ones. Returns false if some are still running
+  // after `wait`.
   virtual bool Drain(std::chrono::milliseconds wait) = 0;
 };
 

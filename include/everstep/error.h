@@ -9,9 +9,9 @@
 
 namespace everstep {
 
-// Every code a caller can see. Each has a page docs/errors/<NAME>.md; a test checks that.
+// Every error code a caller can see. Each has a page docs/errors/<NAME>.md; a test checks this.
 enum class ErrorCode : std::uint8_t {
-  // Bad input: nothing was written, the same input will fail again.
+  // Invalid input: nothing was written; the same input will fail again.
   kInvalidJson,
   kInvalidArgument,
   kSchemaValidationFailed,
@@ -29,7 +29,7 @@ enum class ErrorCode : std::uint8_t {
   kTargetAdapterMismatch,
   kExpressionFailed,
   kSignalInvalidPayload,
-  // Rejections: the input was well formed and the rules say no. Nothing was written.
+  // Rejections: the input was well formed but the rules do not allow it. Nothing was written.
   kRunNotFound,
   kRunAlreadyExists,
   kRunScopeMismatch,
@@ -70,7 +70,7 @@ enum class ErrorCode : std::uint8_t {
   kServerUnavailable,
   kTenantFull,
   kEngineStopped,
-  // The store. Only kIndeterminate leaves open whether the write is durable.
+  // Store errors. Only for kIndeterminate is it unknown whether the write is durable.
   kStoreNotFound,
   kStoreExists,
   kStoreLocked,
@@ -85,7 +85,7 @@ enum class ErrorCode : std::uint8_t {
 
 inline constexpr int kErrorCodeCount = static_cast<int>(ErrorCode::kIndeterminate) + 1;
 
-// "RUN_TERMINAL" and so on; stable, part of the API.
+// The stable name, "RUN_TERMINAL" and so on; part of the API.
 std::string_view Name(ErrorCode code);
 std::optional<ErrorCode> ErrorCodeNamed(std::string_view name);
 
@@ -93,11 +93,11 @@ std::optional<ErrorCode> ErrorCodeNamed(std::string_view name);
 enum class ErrorKind : std::uint8_t { kInput, kRejection, kStore, kIndeterminate };
 ErrorKind KindOf(ErrorCode code);
 
-// One thing that is wrong with an input: where (RFC 6901 pointer) and what would be right.
+// One problem with an input: where it is (RFC 6901 pointer) and what is expected there.
 struct Fault {
   std::string pointer;
   std::string message;
-  std::uint32_t line = 0;  // in the document, from 1; zero: not known
+  std::uint32_t line = 0;  // in the document, from 1; zero: unknown
   std::uint32_t column = 0;
 
   bool operator==(const Fault&) const = default;
@@ -107,7 +107,7 @@ struct Error {
   ErrorCode code;
   std::string message;
   std::vector<Fault> faults;
-  // When the same call may succeed; zero: not known.
+  // How long to wait before repeating the call; zero: unknown.
   std::chrono::milliseconds retry_after{0};
 };
 

@@ -9,8 +9,8 @@
 
 namespace everstep {
 
-// A value or an Error. Member names follow std::expected, so that it can become an alias of it.
-// Reading the side that is not there aborts.
+// A value or an Error. Member names follow std::expected, so that it can later become an alias for
+// it. Accessing the value of an error, or the error of a value, aborts the process.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -46,7 +46,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// The outcome of an operation that has no value to give.
+// The outcome of an operation that returns no value.
 using Status = Result<std::monostate>;
 inline Status Ok() { return std::monostate{}; }
 

@@ -22,7 +22,7 @@ struct StepSnapshot {
   std::string status;  // PENDING, RUNNING, SUCCESS, FAILED, SKIPPED
   std::uint32_t logical_attempt = 0;
   std::uint32_t engine_attempt = 0;
-  std::uint32_t attempts = 0;  // how often it started, for whatever reason
+  std::uint32_t attempts = 0;  // number of starts, for any reason
   std::optional<SystemTime> started_at;
   std::optional<SystemTime> completed_at;
   std::string artifacts = "[]";  // JSON array of ArtifactRef
@@ -31,7 +31,7 @@ struct StepSnapshot {
   bool operator==(const StepSnapshot&) const = default;
 };
 
-// State folded from a run's events up to last_event_seq. A value: a newer one is another object.
+// The state folded from a run's events up to last_event_seq. A plain value; it is never updated.
 struct RunSnapshot {
   struct Counters {
     std::uint64_t steps = 0;
@@ -53,7 +53,7 @@ struct RunSnapshot {
   std::string plan_version;
   std::string status;     // PENDING, APPROVED, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED
   std::string substatus;  // DRAINING while a paused run still has steps in flight, else empty
-  std::string message;    // a sentence for people, where the status alone does not say it
+  std::string message;    // a sentence for people, if the status alone is not enough
   std::uint64_t last_event_seq = 0;
   std::vector<StepSnapshot> steps;  // by step id
   std::string artifacts = "[]";     // JSON array: the run's own, then those of its steps
@@ -68,7 +68,7 @@ struct RunSnapshot {
   bool operator==(const RunSnapshot&) const = default;
 };
 
-// The contract's field names; members without a value are left out.
+// Serializes with the contract's field names; omits members without a value.
 std::string ToJson(const RunSnapshot& snapshot);
 
 // SHA-256 over RFC 8785 JSON of {runId, status, paused, startedAt, completedAt, steps{status,
@@ -76,7 +76,8 @@ std::string ToJson(const RunSnapshot& snapshot);
 // COMPLETED.
 std::string SnapshotHash(const RunSnapshot& snapshot);
 
-// The same without times and attempts: equal for runs that came to the same end by other ways.
+// The same hash without times and attempts: equal for runs that reached the same outcome by
+// different paths.
 std::string SemanticHash(const RunSnapshot& snapshot);
 
 }  // namespace everstep

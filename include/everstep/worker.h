@@ -16,19 +16,19 @@
 namespace everstep {
 
 struct WorkerOptions {
-  ClientOptions server;             // its url and the token of a worker
-  std::string name;                 // for people
-  std::vector<std::string> queues;  // which to serve; empty: those of the kinds
+  ClientOptions server;             // URL and worker token
+  std::string name;                 // for display
+  std::vector<std::string> queues;  // queues to serve; empty: those of the handled kinds
   std::uint32_t slots = 16;         // tasks held at once; at most 1,000
-  // That run handlers. Fewer than slots: the rest waits here, so that the next task needs no round
-  // trip; for handlers that are quick. Zero: one per slot.
+  // Threads that run handlers; zero: one per slot. With fewer threads than slots, tasks are
+  // prefetched and start without a round trip, which suits short handlers.
   std::uint32_t threads = 0;
-  std::chrono::milliseconds poll_wait{30'000};      // how long the server keeps a poll
-  std::chrono::milliseconds backoff_max{5'000};     // between tries while the server is away
-  std::chrono::milliseconds drain_timeout{20'000};  // for what runs when it is stopped
+  std::chrono::milliseconds poll_wait{30'000};      // how long the server may hold a poll
+  std::chrono::milliseconds backoff_max{5'000};     // between attempts while it is unreachable
+  std::chrono::milliseconds drain_timeout{20'000};  // for handlers still running at Stop
 };
 
-// A task as its handler sees it.
+// A task, as passed to its handler.
 struct TaskCall {
   std::string run_id;
   std::string step_id;
@@ -37,12 +37,13 @@ struct TaskCall {
   std::uint32_t logical_attempt = 0;
   std::uint32_t engine_attempt = 0;
   std::string idempotency_key;           // the same for every delivery of this attempt
-  std::string inputs;                    // JSON object, secrets in place
+  std::string inputs;                    // JSON object, with secrets filled in
   std::chrono::milliseconds timeout{0};  // zero: none
   std::string project_id;
   std::string environment_id;
 
-  // The result is not wanted any more: the step was cancelled, or the lease was lost. Any thread.
+  // True if the result is no longer needed: the step was cancelled or the lease was lost. May be
+  // called on any thread.
   bool cancelled() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 
   std::shared_ptr<const std::atomic<bool>> stop;
@@ -61,7 +62,7 @@ struct TaskResult {
 
   std::string result;            // JSON, or empty
   std::string artifacts;         // JSON list of ArtifactRef, or empty
-  std::optional<Failure> error;  // nothing: it succeeded
+  std::optional<Failure> error;  // unset: the task succeeded
 
   static TaskResult Success(std::string result_json = {}) {
     return {std::move(result_json), {}, std::nullopt};
@@ -71,34 +72,34 @@ struct TaskResult {
   }
 };
 
-// Does tasks of a server in this process, by HTTP.
+// Executes tasks of a server in this process. Talks to the server over HTTP.
 //
-// Tasks are lent: leases are prolonged while a handler runs, and a task whose lease is lost is
-// delivered again, perhaps to another worker, so a handler may run twice for one attempt. Results
-// travel with the next request for tasks; one that is waiting for tasks holds none up. While the
-// server is away finished results are kept and sent when it is back.
+// Tasks are leased. A lease is extended while the handler runs; a task whose lease is lost is
+// delivered again, possibly to another worker, so a handler may run more than once for one attempt.
+// Results are sent with the next request for tasks; a request that is waiting for tasks does not
+// delay them. While the server is unreachable, finished results are kept and sent later.
 class Worker {
  public:
-  // Runs on a thread of the worker; several at a time. A std::exception it throws becomes a failure
-  // that may be retried (WORKER_EXCEPTION); what is not JSON one that may not
-  // (WORKER_RESULT_INVALID).
+  // Called concurrently on the worker's threads. A std::exception becomes a retryable failure
+  // (WORKER_EXCEPTION), a result that is not JSON a permanent one (WORKER_RESULT_INVALID).
   using Handler = std::function<TaskResult(const TaskCall&)>;
 
   explicit Worker(WorkerOptions options);
-  // Not while Run is under way.
+  // Requires: Run is not in progress.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Before Run. The last handler of a kind counts.
+  // Sets the handler of a kind, replacing an earlier one. Must be called before Run.
   void Handle(std::string kind, Handler handler);
 
-  // Once. Registers, does tasks until Stop, and finishes those it holds: no new ones are taken,
-  // results are reported, and after drain_timeout handlers see cancelled(). Returns when all
-  // handlers have. kInvalidArgument: the options, or no handler. kAuthzDenied: the token does not
-  // allow it. Otherwise it goes on trying.
+  // Registers the worker and executes tasks until Stop, then finishes the tasks it holds: takes no
+  // new ones, reports results, and cancels (see TaskCall::cancelled) what still runs after
+  // drain_timeout. Returns when all handlers have returned. May be called once.
+  // kInvalidArgument: invalid options, or no handler. kUnauthenticated, kAuthzDenied: the token is
+  // invalid or does not permit this. Retries while the server is unreachable.
   Status Run();
-  // Any thread; also before Run.
+  // May be called on any thread, and before Run.
   void Stop();
 
  private:
