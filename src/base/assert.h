@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Our own bug: stop at once, in release too. Never for input, disk or network.
+// Aborts if `condition` is false, also in release builds. For our own bugs only, never for invalid
+// input or for disk and network errors.
 #define EVERSTEP_ASSERT(condition)                                                           \
   do {                                                                                       \
     if (!(condition)) [[unlikely]] {                                                         \

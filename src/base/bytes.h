@@ -10,13 +10,13 @@
 
 namespace everstep {
 
-// Appends to a string it does not own. Formats are described in docs/formats.md.
+// Appends binary values to a string it does not own. docs/formats.md describes the formats.
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out) : out_(out) {}
 
   void U8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
-  // LEB128: seven bits a byte, low bits first.
+  // LEB128: seven bits per byte, low bits first.
   void Varint(std::uint64_t value) {
     std::array<char, 10> bytes;
     std::size_t size = 0;
@@ -28,7 +28,7 @@ class ByteWriter {
   void SignedVarint(std::int64_t value) {
     Varint((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
-  // Big-endian: bytes sort as the numbers do.
+  // Big-endian, so that the bytes sort like the numbers.
   void U32(std::uint32_t value) { BigEndian(value); }
   void U64(std::uint64_t value) { BigEndian(value); }
   // Length, then the bytes.
@@ -50,8 +50,9 @@ class ByteWriter {
   std::string& out_;
 };
 
-// Reads what ByteWriter wrote. A short or malformed input makes ok() false for good and every later
-// read answers zero or empty, so a decoder checks once, at its end. Never reads past the input.
+// Reads what ByteWriter wrote. After short or malformed input ok() stays false and every later read
+// returns zero or an empty string, so a decoder needs to check ok() only once, at its end. Never
+// reads past the input.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view in) : in_(in) {}

@@ -48,11 +48,11 @@ RC_GTEST_PROP(BytesTest, EverythingReadsBackInOrder,
   RC_ASSERT(reader.AtEnd());
 }
 
-RC_GTEST_PROP(BytesTest, BigEndianNumbersSortAsTheirBytes, (std::uint64_t a, std::uint64_t b)) {
+RC_GTEST_PROP(BytesTest, BigEndianBytesSortLikeTheNumbers, (std::uint64_t a, std::uint64_t b)) {
   RC_ASSERT((a < b) == (BigEndianOf(a) < BigEndianOf(b)));
 }
 
-TEST(BytesTest, VarintsTakeSevenBitsAByte) {
+TEST(BytesTest, VarintsTakeSevenBitsPerByte) {
   EXPECT_EQ(VarintOf(0), std::string(1, '\0'));
   EXPECT_EQ(VarintOf(127), "\x7f");
   EXPECT_EQ(VarintOf(128), "\x80\x01");
@@ -81,7 +81,7 @@ TEST(BytesTest, AVarintThatHoldsMoreThan64BitsIsRefused) {
   }
 }
 
-TEST(BytesTest, AfterAShortReadEverythingIsEmptyForGood) {
+TEST(BytesTest, AfterAShortReadEveryReadIsEmpty) {
   ByteReader reader(std::string_view("\x01\x02\x03", 3));
   EXPECT_EQ(reader.U32(), 0U);
   EXPECT_FALSE(reader.ok());

@@ -24,15 +24,15 @@ bool Utf16Less(std::string_view a, std::string_view b) {
   return std::ranges::lexicographical_compare(a, b, std::ranges::less{}, rank, rank);
 }
 
-// A member that has been written: its key and where its text stands in the output.
+// A member already written: its key and where its text is in the output.
 struct Member {
   std::string_view key;
   std::size_t begin;
   std::size_t size;
 };
 
-// Reads the document once, front to back, and writes as it goes. Each function answers what is
-// wrong, or null.
+// Reads the document once, front to back, and writes the output as it goes. Each function returns
+// an error message, or null on success.
 class Canonicalizer {
  public:
   explicit Canonicalizer(std::string& out) : out_(out) {}
@@ -56,7 +56,7 @@ class Canonicalizer {
       case ondemand::json_type::null:
         return WriteNull(node);
     }
-    return "a value of no known type";
+    return "unknown JSON type";
   }
 
  private:
@@ -91,7 +91,7 @@ class Canonicalizer {
     const auto by_key = [](const Member& a, const Member& b) { return Utf16Less(a.key, b.key); };
     std::ranges::sort(members, by_key);
     const auto same_key = [](const Member& a, const Member& b) { return a.key == b.key; };
-    if (std::ranges::adjacent_find(members, same_key) != members.end()) return "a key is repeated";
+    if (std::ranges::adjacent_find(members, same_key) != members.end()) return "duplicate key";
     std::string sorted;
     sorted.reserve(out_.size() - begin + members.size());
     for (const Member& member : members) {
@@ -128,7 +128,7 @@ class Canonicalizer {
     return nullptr;
   }
 
-  // Always as a double: that is what the number is to every reader of canonical JSON.
+  // Always as a double, because RFC 8785 defines JSON numbers as IEEE 754 doubles.
   template <typename Node>
   const char* WriteNumber(Node& node) {
     double number;
@@ -155,7 +155,7 @@ class Canonicalizer {
     return nullptr;
   }
 
-  static constexpr const char* kTooDeep = "nested deeper than 256";
+  static constexpr const char* kTooDeep = "nested deeper than 256 levels";
 
   std::string& out_;
 };
@@ -165,7 +165,7 @@ Error NotCanonical(const char* fault) { return {ErrorCode::kInvalidJson, fault, 
 }  // namespace
 
 Result<std::string> CanonicalJson(std::string_view json) {
-  // simdjson 3.0 takes space behind a lone null for a fault.
+  // simdjson 3.0 rejects whitespace after a top-level null.
   json = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
   const simdjson::padded_string padded(json);
   ondemand::parser parser;
@@ -176,8 +176,10 @@ Result<std::string> CanonicalJson(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   if (const char* fault = Canonicalizer(out).Write(document, 0)) return NotCanonical(fault);
-  // At the end there is no location to speak of.
-  if (!document.current_location().error()) return NotCanonical("something follows the value");
+  // At the end of the document current_location() returns an error.
+  if (!document.current_location().error()) {
+    return NotCanonical("unexpected content after the value");
+  }
   return out;
 }
 

@@ -52,7 +52,7 @@ TEST(CanonicalJsonTest, SortsKeysByUtf16CodeUnits) {
             "\"😀\":\"Emoji: Grinning Face\",\"\ufb33\":\"Hebrew Letter Dalet With Dagesh\"}");
 }
 
-TEST(CanonicalJsonTest, APrefixComesBeforeWhatItBegins) {
+TEST(CanonicalJsonTest, APrefixSortsBeforeALongerKey) {
   EXPECT_EQ(Canonical(R"({"ab":1,"a":2,"":3,"b":4,"B":5})"), R"({"":3,"B":5,"a":2,"ab":1,"b":4})");
 }
 
@@ -61,7 +61,7 @@ TEST(CanonicalJsonTest, SortsAtEveryDepth) {
             R"([{"a":0,"b":{"c":[{"y":2,"z":1}],"d":1}}])");
 }
 
-TEST(CanonicalJsonTest, TakesScalarsAndSpaceAround) {
+TEST(CanonicalJsonTest, AcceptsScalarsAndSurroundingSpace) {
   EXPECT_EQ(Canonical(" null \n"), "null");
   EXPECT_EQ(Canonical("null "), "null");
   EXPECT_EQ(Canonical("true"), "true");
@@ -86,7 +86,7 @@ TEST(CanonicalJsonTest, RefusesRepeatedKeysInEverySpelling) {
   EXPECT_EQ(Canonical(R"([{"a":1},{"a":2}])"), R"([{"a":1},{"a":2}])");
 }
 
-TEST(CanonicalJsonTest, RefusesWhatIsNotJson) {
+TEST(CanonicalJsonTest, RefusesInvalidJson) {
   for (const std::string_view text : {"",
                                       " ",
                                       "{",
@@ -156,7 +156,7 @@ RC_GTEST_PROP(CanonicalJsonTest, TheOrderOfMembersDoesNotMatter,
   RC_ASSERT(Canonical(forwards) == forwards);
 }
 
-RC_GTEST_PROP(CanonicalJsonTest, WhatItTakesIsAFixedPointAfterwards, ()) {
+RC_GTEST_PROP(CanonicalJsonTest, CanonicalTextIsAFixedPoint, ()) {
   std::string text = R"({"a":[1,-2.5e3,true,null,"x\u00e9"],"b":{"":{}},"A":"\n"})";
   for (int i = *rc::gen::inRange(0, 3); i > 0 && !text.empty(); --i) {
     const auto at = *rc::gen::inRange<std::size_t>(0, text.size());

@@ -37,9 +37,9 @@ class Parser {
 
   Result<CborItem> Whole() {
     CborItem item;
-    if (!Read(item, 0)) return Error{ErrorCode::kInvalidArgument, "not CBOR: " + why_, {}};
+    if (!Read(item, 0)) return Error{ErrorCode::kInvalidArgument, "invalid CBOR: " + why_, {}};
     if (!in_.AtEnd()) {
-      return Error{ErrorCode::kInvalidArgument, "not CBOR: something follows the item", {}};
+      return Error{ErrorCode::kInvalidArgument, "invalid CBOR: bytes follow the item", {}};
     }
     return item;
   }
@@ -66,10 +66,10 @@ class Parser {
         value = in_.U64();
         break;
       default:
-        if (low > 23) return Fail("a length that is not given ahead");
+        if (low > 23) return Fail("unsupported length encoding");
         value = low;
     }
-    return in_.ok() || Fail("it ends early");
+    return in_.ok() || Fail(kEndsEarly);
   }
 
   bool Simple(std::uint8_t low, CborItem& item) {
@@ -88,7 +88,7 @@ class Parser {
       case 27:
         break;
       default:
-        return Fail("a simple value that is not known");
+        return Fail("unknown simple value");
     }
     std::uint64_t bits = 0;
     if (!Length(low, bits)) return false;
@@ -104,10 +104,10 @@ class Parser {
   }
 
   bool Tagged(std::uint64_t tag, CborItem& item, int depth) {
-    if (tag != 1) return Fail("a tag other than 1, a time");
+    if (tag != 1) return Fail("unsupported tag; only tag 1 (epoch time) is allowed");
     if (!Read(item, depth + 1)) return false;
     const double seconds = item.AsNumber();
-    if (!std::isfinite(seconds) || std::abs(seconds) > kSecondsMax) return Fail("no time");
+    if (!std::isfinite(seconds) || std::abs(seconds) > kSecondsMax) return Fail("invalid time");
     item.kind = Kind::kTime;
     item.number = seconds;
     return true;
@@ -117,19 +117,19 @@ class Parser {
     const std::size_t index = item.items.size();
     if (!Read(item.items.emplace_back(), depth + 1)) return false;
     if (item.kind != Kind::kMap || index % 2 != 0) return true;
-    // Few members; a set would cost more than looking at those before.
-    if (index >= 2 * kMembersMax) return Fail("a map of more than 1,024 members");
+    // Maps are small, so a linear search for duplicates is cheaper than a set.
+    if (index >= 2 * kMembersMax) return Fail("a map has more than 1,024 members");
     const CborItem& key = item.items.back();
-    if (key.kind != Kind::kText) return Fail("a key that is no text");
+    if (key.kind != Kind::kText) return Fail("a map key is not a text");
     for (std::size_t i = 0; i < index; i += 2) {
-      if (item.items[i].text == key.text) return Fail("a key that repeats");
+      if (item.items[i].text == key.text) return Fail("duplicate map key");
     }
     return true;
   }
 
   bool Children(std::uint64_t count, CborItem& item, int depth) {
-    // Each takes a byte at least: a count alone reserves nothing.
-    if (count > in_.rest().size()) return Fail("it ends early");
+    // Each item takes at least one byte. Checked first, so that a forged count reserves no memory.
+    if (count > in_.rest().size()) return Fail(kEndsEarly);
     if (count > kContentValuesMax - items_) return Fail(kTooMany);
     item.items.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -138,26 +138,26 @@ class Parser {
     return true;
   }
 
-  // Up to a mark at the end.
-  bool Open(CborItem& item, int depth) {
+  // Items of indefinite length, up to the break byte.
+  bool IndefiniteChildren(CborItem& item, int depth) {
     while (!in_.rest().starts_with('\xff')) {
       if (!Child(item, depth)) return false;
     }
     (void)in_.U8();
-    return item.kind != Kind::kMap || item.items.size() % 2 == 0 || Fail("a key without a value");
+    return item.kind != Kind::kMap || item.items.size() % 2 == 0 || Fail("a map key has no value");
   }
 
   bool Read(CborItem& item, int depth) {
-    if (depth > kDepthMax) return Fail("more than 64 levels");
+    if (depth > kDepthMax) return Fail("nested deeper than 64 levels");
     if (++items_ > kContentValuesMax) return Fail(kTooMany);
     const std::uint8_t head = in_.U8();
-    if (!in_.ok()) return Fail("it ends early");
+    if (!in_.ok()) return Fail(kEndsEarly);
     const std::uint8_t low = head & 31;
     const int major = head >> 5;
     if (major == 7) return Simple(low, item);
     if (low == 31 && (major == 4 || major == 5)) {
       item.kind = major == 4 ? Kind::kArray : Kind::kMap;
-      return Open(item, depth);
+      return IndefiniteChildren(item, depth);
     }
     std::uint64_t value = 0;
     if (!Length(low, value)) return false;
@@ -175,9 +175,9 @@ class Parser {
       case 3:
         item.kind = major == 2 ? Kind::kBytes : Kind::kText;
         item.text = in_.Raw(value);
-        if (!in_.ok()) return Fail("it ends early");
+        if (!in_.ok()) return Fail(kEndsEarly);
         if (major == 3 && !simdjson::validate_utf8(item.text.data(), item.text.size())) {
-          return Fail("a text that is not UTF-8");
+          return Fail("a text is not valid UTF-8");
         }
         return true;
       case 4:
@@ -185,13 +185,14 @@ class Parser {
         return Children(value, item, depth);
       case 5:
         item.kind = Kind::kMap;
-        if (value > kMembersMax) return Fail("a map of more than 1,024 members");
+        if (value > kMembersMax) return Fail("a map has more than 1,024 members");
         return Children(2 * value, item, depth);
       default:
         return Tagged(value, item, depth);
     }
   }
 
+  static constexpr const char* kEndsEarly = "unexpected end of input";
   static constexpr const char* kTooMany = "more than 1,000,000 items";
 
   ByteReader in_;

@@ -10,11 +10,12 @@
 
 namespace everstep {
 
-// One item of a CBOR text (RFC 8949). Texts and bytes refer to what was parsed.
+// A parsed CBOR data item (RFC 8949). `text` views point into the parsed bytes, which must outlive
+// the item.
 struct CborItem {
   enum class Kind : std::uint8_t {
     kUint,
-    kNegative,  // number_ is the value
+    kNegative,  // `number` is the value
     kDouble,
     kBool,
     kNull,  // also "undefined"
@@ -22,41 +23,41 @@ struct CborItem {
     kBytes,
     kArray,
     kMap,   // key, value, key, value …; keys are texts
-    kTime,  // tag 1 around a number: seconds since 1970
+    kTime,  // tag 1 with a number: seconds since 1970
   };
 
   Kind kind = Kind::kNull;
   bool boolean = false;
   std::uint64_t integer = 0;
   double number = 0;
-  std::string_view text;  // of kText and kBytes
+  std::string_view text;  // kText, kBytes
   std::vector<CborItem> items;
 
-  // The value of a map's member; null: there is none, or this is no map.
+  // Returns the value of a map member; null if it is missing or this item is not a map.
   const CborItem* Find(std::string_view key) const;
-  // The member's text, or nothing but an empty one.
+  // Return the member's value, or an empty or default one if it is missing or of another kind.
   std::string_view Text(std::string_view key) const;
   std::string_view Bytes(std::string_view key) const;
   std::uint64_t Uint(std::string_view key, std::uint64_t otherwise = 0) const;
   bool Flag(std::string_view key) const;
-  Timestamp Time(std::string_view key) const;  // unset: it has none
+  Timestamp Time(std::string_view key) const;
 
   double AsNumber() const;
   Timestamp AsTime() const;
 };
 
-// The one item that `bytes` are. kInvalidArgument for anything else, for texts and bytes in pieces,
-// keys that are no texts or repeat, texts that are not UTF-8, tags other than 1, and more than 64
-// levels, 1,024 members of a map or kContentValuesMax items in all.
+// Parses `bytes` as exactly one item. kInvalidArgument for malformed input, indefinite-length
+// strings, keys that are not texts or repeat, texts that are not UTF-8, tags other than 1, and for
+// more than 64 levels, 1,024 members in a map or kContentValuesMax items in total.
 Result<CborItem> ParseCbor(std::string_view bytes);
 
-// Writes CBOR. Maps and arrays may be of a length that is not known ahead: then End closes them.
-// Appends to a string it does not own; well-formedness is the caller's business.
+// Writes CBOR to a string it does not own. BeginMap and BeginArray start containers of indefinite
+// length, which End closes. The caller is responsible for well-formedness.
 class CborWriter {
  public:
   explicit CborWriter(std::string& out) : out_(out) {}
 
-  std::size_t size() const { return out_.size(); }  // of all that is written
+  std::size_t size() const { return out_.size(); }  // of the whole output string
 
   void BeginMap() { out_.push_back('\xbf'); }
   void BeginArray() { out_.push_back('\x9f'); }

@@ -29,7 +29,7 @@ TEST(Cbor, ReadsTheExamplesOfTheStandard) {
   EXPECT_EQ(ParseCbor(bytes)->text, Hex("01020304"));
 }
 
-TEST(Cbor, RefusesWhatIsNotOneWholeItem) {
+TEST(Cbor, RefusesAnythingButOneWholeItem) {
   for (const char* hex :
        {"", "18", "0000", "a10102", "a2616101616102", "61ff", "5affffffff", "c0", "9f00",
         "bf6161ff", "7f6161ff", "9bffffffffffffffff", "f8ff", "c1f97e00"}) {
@@ -69,11 +69,11 @@ TEST(CborTest, ItemsAreBounded) {
   EXPECT_TRUE(ParseCbor(list + '\xff'));
   const auto many = ParseCbor(list + "\xf6\xff");
   ASSERT_FALSE(many);
-  EXPECT_EQ(many.error().message, "not CBOR: more than 1,000,000 items");
+  EXPECT_EQ(many.error().message, "invalid CBOR: more than 1,000,000 items");
   // A declared length that is too large is refused before memory is allocated for it.
-  std::string told("\x9a\x00\x1e\x84\x80", 5);
-  told.append(2'000'000, '\xf6');
-  EXPECT_FALSE(ParseCbor(told));
+  std::string declared("\x9a\x00\x1e\x84\x80", 5);
+  declared.append(2'000'000, '\xf6');
+  EXPECT_FALSE(ParseCbor(declared));
 }
 
 }  // namespace

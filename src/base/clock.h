@@ -6,18 +6,18 @@
 
 namespace everstep {
 
-// Wall-clock time as a port. May jump back; whoever needs order keeps a maximum of its own.
+// Port for wall-clock time. May jump back; a caller that needs monotonic time must keep its own
+// maximum.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual Timestamp Now() = 0;
 };
 
-// The machine's clock. Lives as long as the process.
+// The machine's wall clock. Lives as long as the process.
 Clock& SystemClock();
 
-// The time since the machine started, also while it slept. Never goes back, whatever the wall clock
-// does.
+// Time since boot, including time spent suspended. Monotonic: independent of the wall clock.
 class BootClock {
  public:
   virtual ~BootClock() = default;
@@ -25,8 +25,7 @@ class BootClock {
 };
 BootClock& SystemBootClock();
 
-// A clock that never goes back, for deadlines of threads that wait for the world. Nothing that is
-// recorded may depend on it.
+// Monotonic time, for deadlines of threads that wait for I/O. Recorded data must not depend on it.
 std::chrono::steady_clock::time_point SteadyNow();
 
 }  // namespace everstep

@@ -5,7 +5,7 @@
 namespace everstep {
 namespace {
 
-// A value begins after each of these, or is begun by it; keys count as values.
+// Each of these characters starts a value or precedes one; keys count as values.
 bool BeginsValue(char c) { return c == ',' || c == ':' || c == '[' || c == '{'; }
 
 std::size_t CountJson(std::string_view text) {
@@ -23,13 +23,13 @@ std::size_t CountJson(std::string_view text) {
   return values;
 }
 
-// Quotes mean little in YAML: what stands inside texts is counted too.
+// Does not parse quotes, so characters inside texts are counted too.
 std::size_t CountYaml(std::string_view text) {
   return 1 + static_cast<std::size_t>(std::ranges::count_if(
                  text, [](char c) { return BeginsValue(c) || c == '-' || c == '?' || c == '\n'; }));
 }
 
-// Each head is one item; the content of texts and bytes is passed over.
+// Each head is one item; the content of texts and byte strings is skipped.
 std::size_t CountCbor(std::string_view bytes) {
   constexpr unsigned kBytes = 2;
   constexpr unsigned kText = 3;

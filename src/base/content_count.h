@@ -6,12 +6,12 @@
 
 namespace everstep {
 
-// Documents from outside are counted before they are parsed: a value of a byte or two takes a
-// hundred bytes once it is parsed, so that received bytes say little about the memory to come.
+// Values in untrusted documents are counted before parsing: a value of one or two bytes takes about
+// a hundred once parsed, so the size of the input says little about the memory needed.
 
-// More values than these are refused by every parser of JSON and CBOR.
+// Every JSON and CBOR parser refuses documents with more values than this.
 inline constexpr std::size_t kContentValuesMax = 1'000'000;
-// What a parsed value takes at most, besides the bytes of its text.
+// Upper bound for the memory of a parsed value, not counting the bytes of its text.
 inline constexpr std::size_t kContentValueBytes = 128;
 
 enum class ContentKind : std::uint8_t {
@@ -21,8 +21,8 @@ enum class ContentKind : std::uint8_t {
   kCbor,
 };
 
-// At least as many values as a parser makes of `content`; of malformed content at least as many as
-// it makes before it stops. Reads each byte once and takes no memory. Zero: kOpaque.
+// Returns an upper bound for the number of values that a parser creates from `content`, or creates
+// before it stops at malformed content. Zero for kOpaque. Linear time, no allocation.
 std::size_t CountValues(ContentKind kind, std::string_view content);
 
 }  // namespace everstep

@@ -28,7 +28,7 @@ TEST(ContentCountTest, CountsEveryValueOfJson) {
   EXPECT_GE(CountValues(ContentKind::kJson, "[" + Repeated("[],", 1'000)), 1'001U);
 }
 
-TEST(ContentCountTest, WhatStandsInsideAJsonTextIsNoValue) {
+TEST(ContentCountTest, CharactersInsideAJsonTextAreNotCounted) {
   EXPECT_EQ(CountValues(ContentKind::kJson, R"("a,b:[{\",,,\\")"), 1U);
   EXPECT_EQ(CountValues(ContentKind::kJson, "\"never closed,,,,"), 1U);
   EXPECT_EQ(CountValues(ContentKind::kJson, "\"ends in a mark\\"), 1U);
@@ -49,10 +49,10 @@ TEST(ContentCountTest, CountsEveryItemOfCbor) {
   ASSERT_TRUE(parsed);
   const std::size_t counted = CountValues(ContentKind::kCbor, bytes);
   EXPECT_GE(counted, ItemsOf(*parsed));
-  EXPECT_LE(counted, ItemsOf(*parsed) + 1) << "the end of a map of unknown length is a head too";
+  EXPECT_LE(counted, ItemsOf(*parsed) + 1) << "the break byte of the map counts as a head";
 }
 
-TEST(ContentCountTest, ALengthThatIsALieIsNotFollowed) {
+TEST(ContentCountTest, AForgedLengthIsNotFollowed) {
   EXPECT_EQ(CountValues(ContentKind::kCbor, std::string("\x7b\xff\xff\xff\xff\xff\xff\xff\xff", 9)),
             1U);
   EXPECT_EQ(CountValues(ContentKind::kCbor, "\x5b"), 1U);

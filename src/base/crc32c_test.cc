@@ -24,13 +24,13 @@ TEST(Crc32cTest, GivesTheAnswersOfRfc3720) {
 }
 
 RC_GTEST_PROP(Crc32cTest, TheInstructionAndTheTableAgree, (const std::string& text)) {
-  // Repeated, so that whole words and every length of rest occur.
+  // Repeated, so that whole words and remainders of every length occur.
   std::string bytes;
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) bytes.append(text);
   RC_ASSERT(Crc32c(bytes) == Crc32cPortable(bytes));
 }
 
-RC_GTEST_PROP(Crc32cTest, AChecksumIsGoneOnWith,
+RC_GTEST_PROP(Crc32cTest, ExtendingEqualsHashingTheConcatenation,
               (const std::string& first, const std::string& rest)) {
   RC_PRE(HasCrc32cInstruction());
   RC_ASSERT(ExtendCrc32c(Crc32c(first), rest) == Crc32c(first + rest));

@@ -8,8 +8,8 @@
 
 namespace everstep {
 
-// What a call that works on the file `path` failed with: kStoreFull where space is missing, which
-// passes, else kStoreIo. `reason` is an errno.
+// The error for a failed system call on the file `path`: kStoreFull if the disk or quota is full,
+// which is temporary, else kStoreIo. `reason` is an errno value.
 inline Error DiskError(const std::string& path, int reason) {
   const bool full = reason == ENOSPC || reason == EDQUOT;
   return {full ? ErrorCode::kStoreFull : ErrorCode::kStoreIo,

@@ -7,7 +7,7 @@
 namespace everstep {
 namespace {
 
-TEST(DiskErrorTest, AFullDiskIsToldFromABrokenOne) {
+TEST(DiskErrorTest, DistinguishesAFullDiskFromABrokenOne) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
   EXPECT_LT(::write(full, "x", 1), 0);

@@ -8,13 +8,13 @@
 
 namespace everstep {
 
-// A variable of the process's environment; nothing: it is not set.
+// The value of an environment variable, if it is set.
 std::optional<std::string> EnvironmentVariable(std::string_view name);
 
-// The names of all that are set and begin so, in order.
+// The names of all environment variables that start with `prefix`, sorted.
 std::vector<std::string> EnvironmentNames(std::string_view prefix);
 
-// Memory of the process that is in RAM.
+// Resident memory of this process.
 std::uint64_t ResidentBytes();
 
 }  // namespace everstep

@@ -8,15 +8,15 @@
 
 namespace everstep {
 
-// What a Histogram has counted.
+// A copy of a Histogram's counters.
 struct HistogramCounts {
-  std::vector<std::uint64_t> bounds;  // inclusive, rising
-  std::vector<std::uint64_t> counts;  // of each bound and of what is beyond; not added up
+  std::vector<std::uint64_t> bounds;  // inclusive, ascending
+  std::vector<std::uint64_t> counts;  // per bucket, not cumulative; the last is above all bounds
   std::uint64_t sum = 0;
   std::uint64_t count = 0;
 };
 
-// Counts whole numbers by their size, for metrics. Thread-safe.
+// Counts integers per bucket, for metrics. Thread-safe.
 template <std::size_t kBounds>
 class Histogram {
  public:
@@ -29,7 +29,7 @@ class Histogram {
     counts_[at].fetch_add(1, std::memory_order_relaxed);
     sum_.fetch_add(value, std::memory_order_relaxed);
   }
-  // Values that are added meanwhile may be in one part of it and not in another.
+  // Not atomic: a value added concurrently may be included in `counts` but not in `sum`.
   HistogramCounts Read() const {
     HistogramCounts read;
     read.bounds.assign(bounds_.begin(), bounds_.end());

@@ -12,7 +12,7 @@
 namespace everstep {
 namespace {
 
-// Fetching the algorithm costs more than a short text does, so each thread fetches once.
+// Fetching the algorithm costs more than hashing a short text, so each thread fetches it once.
 struct Maker {
   Maker() {
     char digest[] = "SHA256";
@@ -38,7 +38,7 @@ Sha256Digest HmacSha256(std::string_view key, std::string_view bytes) {
   EVP_MAC_CTX* context = maker.context.get();
   Sha256Digest digest;
   std::size_t size = 0;
-  EVERSTEP_ASSERT(!key.empty());  // an empty one would be the key of the call before
+  EVERSTEP_ASSERT(!key.empty());  // EVP_MAC_init would reuse the key of the previous call
   EVERSTEP_ASSERT(EVP_MAC_init(context, Bytes(key), key.size(), nullptr) == 1);
   EVERSTEP_ASSERT(EVP_MAC_update(context, Bytes(bytes), bytes.size()) == 1);
   EVERSTEP_ASSERT(EVP_MAC_final(context, digest.data(), &size, digest.size()) == 1);

@@ -54,7 +54,8 @@ void AppendEscape(char c, std::string& out) {
   out.push_back(kDigits[byte & 15]);
 }
 
-// Where the next character that must be escaped is, or the end. Eight at a time.
+// Returns the position of the next character that must be escaped, or the end. Scans eight bytes at
+// a time.
 std::size_t FindEscaped(std::string_view value, std::size_t from) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   const auto has_less = [](std::uint64_t word, std::uint64_t than) {
@@ -91,7 +92,7 @@ void AppendInteger(T value, std::string& out) {
   out.append(digits.begin(), result.ptr);
 }
 
-// Moves over well-formed JSON. On anything else it stops early, always inside the text.
+// Scans well-formed JSON without parsing it. On malformed text it stops early, never past the end.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -103,7 +104,7 @@ class Scanner {
     return true;
   }
 
-  // The next value, untouched; empty when there is none.
+  // The text of the next value, unmodified; empty if there is none.
   std::string_view Value() {
     SkipSpace();
     const std::size_t start = at_;
@@ -150,7 +151,7 @@ class Scanner {
   std::size_t at_ = 0;
 };
 
-// Is `quoted` (a JSON string with its quotes) the spelling of `key`?
+// Returns true if `quoted`, a JSON string with its quotes, represents `key`.
 bool Spells(std::string_view quoted, std::string_view key) {
   if (quoted.size() < 2) return false;
   if (quoted.find('\\') == std::string_view::npos)

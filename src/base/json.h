@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// Writes JSON text: commas and quoting are its business, well-formedness (matching Begin and End,
-// a Key before each member, text in UTF-8) is the caller's. Appends to a string it does not own.
+// Appends JSON text to a string it does not own. Writes commas and quotes itself; the caller is
+// responsible for matching Begin and End, for a Key before each member and for UTF-8 text.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
@@ -28,7 +28,7 @@ class JsonWriter {
   void Double(double value);  // finite only
   void Bool(bool value);
   void Null();
-  // A value that is JSON text already.
+  // Appends a value that is already JSON text.
   void Raw(std::string_view json);
 
   // Shorthand for members.
@@ -45,15 +45,16 @@ class JsonWriter {
   bool need_comma_ = false;
 };
 
-// `value` as a JSON string, with quotes.
+// Returns `value` as a JSON string, with quotes.
 std::string JsonQuote(std::string_view value);
 
-// The text of member `key` of the JSON object `object`, untouched; nothing when it is not there.
-// `object` must be well-formed JSON and `key` free of characters that JSON escapes.
+// Returns the unmodified text of member `key` of the JSON object `object`, or nothing if there is
+// none. Requires: `object` is well-formed JSON, and `key` contains no character that JSON escapes.
 std::optional<std::string_view> RawMember(std::string_view object, std::string_view key);
 
-// RFC 8785 (JCS): members sorted by UTF-16 code units, numbers as ECMAScript prints them, no white
-// space. kInvalidJson when the text is not JSON, repeats a key, or is nested deeper than 256.
+// Returns the canonical form of RFC 8785 (JCS): members sorted by UTF-16 code units, numbers as
+// ECMAScript prints them, no whitespace. kInvalidJson if the text is not JSON, has duplicate keys,
+// or is nested deeper than 256 levels.
 Result<std::string> CanonicalJson(std::string_view json);
 
 }  // namespace everstep

@@ -65,7 +65,7 @@ RC_GTEST_PROP(JsonQuoteTest, AnyAsciiTextReadsBack, ()) {
   RC_ASSERT(parser.parse(JsonQuote(text)).get_string().value() == text);
 }
 
-TEST(JsonNumberTest, IsWrittenAsEcmaScriptWouldWriteIt) {
+TEST(JsonNumberTest, IsWrittenAsInEcmaScript) {
   EXPECT_EQ(NumberText(0), "0");
   EXPECT_EQ(NumberText(-0.0), "0");
   EXPECT_EQ(NumberText(1), "1");
@@ -116,7 +116,7 @@ RC_GTEST_PROP(JsonNumberTest, EveryFiniteNumberReadsBack, (std::uint64_t seed)) 
   RC_ASSERT(std::strtod(NumberText(value).c_str(), nullptr) == value);
 }
 
-TEST(RawMemberTest, GivesTheTextUntouched) {
+TEST(RawMemberTest, ReturnsTheUnmodifiedText) {
   const std::string_view object = R"( { "a" : 1.50 , "b":"x\"},{" ,"c": [ 1, {"a": 2}, "]" ] ,)"
                                   R"("d":{"e":{}} , "n":null,"t":true } )";
   EXPECT_EQ(RawMember(object, "a"), "1.50");
@@ -127,7 +127,7 @@ TEST(RawMemberTest, GivesTheTextUntouched) {
   EXPECT_EQ(RawMember(object, "t"), "true");
 }
 
-TEST(RawMemberTest, LooksAtTheOuterObjectOnly) {
+TEST(RawMemberTest, SearchesTheOuterObjectOnly) {
   EXPECT_EQ(RawMember(R"({"outer":{"inner":1}})", "inner"), std::nullopt);
   EXPECT_EQ(RawMember(R"({"outer":"inner"})", "inner"), std::nullopt);
   EXPECT_EQ(RawMember("{}", "a"), std::nullopt);
@@ -135,18 +135,18 @@ TEST(RawMemberTest, LooksAtTheOuterObjectOnly) {
   EXPECT_EQ(RawMember(R"(["a",1])", "a"), std::nullopt);
 }
 
-TEST(RawMemberTest, KnowsAKeyInEverySpelling) {
+TEST(RawMemberTest, FindsEscapedKeys) {
   EXPECT_EQ(RawMember(R"({"p\u0061yload":7})", "payload"), "7");
   EXPECT_EQ(RawMember(R"({"a\"b":1,"b":2})", "b"), "2");
   EXPECT_EQ(RawMember(R"({"payload\\":1})", "payload"), std::nullopt);
   EXPECT_EQ(RawMember(R"({"größe":1})", "größe"), "1");
 }
 
-RC_GTEST_PROP(RawMemberTest, AnyTextEndsTheSearchInsideTheText, ()) {
+RC_GTEST_PROP(RawMemberTest, NeverReadsPastTheText, ()) {
   const auto text =
       *rc::gen::container<std::string>(rc::gen::elementOf(std::string("{}[]\",:\\ a1")));
   const auto found = RawMember("{" + text, "a");
-  // In parentheses: RC_ASSERT takes the expression apart and would evaluate both sides.
+  // In parentheses, because RC_ASSERT decomposes the expression and would evaluate both sides.
   RC_ASSERT((!found || found->size() <= text.size()));
 }
 

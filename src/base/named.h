@@ -6,7 +6,7 @@
 
 namespace everstep {
 
-// A value with a name of its own: a RunId is not an EventId, a run number is not a sequence.
+// A strong typedef: wraps a T so that, for example, a RunId cannot be passed as an EventId.
 template <typename Tag, typename T>
 class Named {
  public:

@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// A moment for another process to go on: nobody tells when it has.
+// Sleeps, to let another process make progress. For polling state that has no notification.
 void PauseForOthers(std::chrono::milliseconds pause);
 
 }  // namespace everstep

@@ -4,17 +4,17 @@
 
 namespace everstep {
 
-// Randomness as a port.
+// Port for randomness.
 class Random {
  public:
   virtual ~Random() = default;
   virtual std::uint64_t Next() = 0;
 };
 
-// The kernel's generator; safe to call from any thread. Lives as long as the process.
+// The kernel's generator. Thread-safe. Lives as long as the process.
 Random& SystemRandom();
 
-// SplitMix64: the same seed gives the same numbers, everywhere. One thread.
+// SplitMix64: the same seed gives the same numbers on every platform. Not thread-safe.
 class SeededRandom final : public Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : state_(seed) {}

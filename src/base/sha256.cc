@@ -1,7 +1,7 @@
 #include "base/sha256.h"
 
-// The interface that is recommended instead makes a context on the heap for each digest and takes
-// longer to find its functions than to hash a key.
+// The recommended EVP interface allocates a context per digest, and its function lookup takes
+// longer than hashing a short key.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-// Eight digits, as four bytes; false: one is no lower-case hexadecimal digit.
+// Decodes eight digits to four bytes. Returns false if one is not a lower-case hexadecimal digit.
 bool FromHex(const char* digits, std::uint8_t* bytes) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   static_assert(std::endian::native == std::endian::little);

@@ -14,7 +14,7 @@ Sha256Digest Sha256(std::string_view bytes);
 
 // 64 lower-case hexadecimal digits.
 std::string ToHex(const Sha256Digest& digest);
-// Exactly that; upper case is refused.
+// Reverses ToHex; rejects upper-case digits.
 std::optional<Sha256Digest> DigestFromHex(std::string_view hex);
 
 }  // namespace everstep

@@ -18,7 +18,7 @@ TEST(Sha256Test, GivesTheAnswersOfFips180) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256Test, EachThreadHashesOnItsOwn) {
+TEST(Sha256Test, GivesTheSameDigestOnAnotherThread) {
   Sha256Digest elsewhere{};
   std::thread([&] { elsewhere = Sha256("abc"); }).join();
   EXPECT_EQ(elsewhere, Sha256("abc"));
@@ -30,7 +30,7 @@ RC_GTEST_PROP(Sha256Test, HexReadsBack, (const std::string& text)) {
   RC_ASSERT(DigestFromHex(ToHex(digest)) == digest);
 }
 
-TEST(Sha256Test, RefusesHexOfAnotherSpelling) {
+TEST(Sha256Test, RefusesHexOfWrongLengthOrCase) {
   const std::string hex = ToHex(Sha256("abc"));
   EXPECT_TRUE(DigestFromHex(hex).has_value());
   EXPECT_FALSE(DigestFromHex("").has_value());

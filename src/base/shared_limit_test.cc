@@ -7,7 +7,7 @@ namespace {
 
 using Answer = SharedLimit::Answer;
 
-TEST(SharedLimit, ATenantTakesItsShareAndTheOperatorHasAReserve) {
+TEST(SharedLimit, ATenantIsHeldToItsShareAndTheOperatorHasAReserve) {
   const SharedLimit limit{100, 50};
   EXPECT_EQ(limit.Ask(49, 49), Answer::kRoom);
   EXPECT_EQ(limit.Ask(50, 50), Answer::kTenantFull);
@@ -18,13 +18,13 @@ TEST(SharedLimit, ATenantTakesItsShareAndTheOperatorHasAReserve) {
   EXPECT_EQ(limit.Ask(0, 0, false, 51), Answer::kTenantFull);
 }
 
-TEST(SharedLimit, ASmallLimitIsNotRoundedToNothing) {
+TEST(SharedLimit, ASmallLimitIsNotRoundedToZero) {
   const SharedLimit one{1, 50};
   EXPECT_EQ(one.Ask(0, 0), Answer::kRoom);
   EXPECT_EQ(one.Ask(1, 1), Answer::kFull);
 }
 
-TEST(SharedLimit, AWholeShareIsTheWholeLimit) {
+TEST(SharedLimit, AShareOf100PercentIsTheWholeLimit) {
   const SharedLimit limit{100, 100};
   EXPECT_EQ(limit.Ask(99, 99), Answer::kRoom);
   EXPECT_EQ(limit.Ask(100, 100), Answer::kFull);

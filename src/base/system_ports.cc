@@ -40,7 +40,8 @@ class RealBootClock final : public BootClock {
 class KernelRandom final : public Random {
  public:
   std::uint64_t Next() override {
-    // Small reads are never short once the kernel's pool is ready; a buffer per thread saves calls.
+    // Reads up to 256 bytes are never short once the pool is initialized. A buffer per thread saves
+    // system calls.
     thread_local std::array<std::uint64_t, 32> pool;
     thread_local std::size_t left = 0;
     if (left == 0) {

@@ -6,11 +6,11 @@
 namespace everstep {
 namespace {
 
-// What four digits of a year can tell.
+// The range of a four-digit year.
 constexpr Timestamp kFirst = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
-constexpr Timestamp kBehindLast = std::chrono::sys_days(std::chrono::year(10000) / 1 / 1);
+constexpr Timestamp kEnd = std::chrono::sys_days(std::chrono::year(10000) / 1 / 1);
 
-// Reads exactly `digits` decimal digits at `pos`; -1 when they are not there.
+// Reads exactly `digits` decimal digits at `pos`; returns -1 if they are missing.
 int Digits(std::string_view text, std::size_t pos, int digits) {
   if (pos + static_cast<std::size_t>(digits) > text.size()) return -1;
   int value = 0;
@@ -26,7 +26,8 @@ bool IsAt(std::string_view text, std::size_t pos, char c) {
   return pos < text.size() && text[pos] == c;
 }
 
-// The fraction after '.', cut to microseconds; moves pos behind it. Nothing when malformed.
+// Reads the fraction after '.', truncated to microseconds, and advances `pos` past it. Returns
+// nothing if it is malformed.
 std::optional<std::chrono::microseconds> Fraction(std::string_view text, std::size_t& pos) {
   if (!IsAt(text, pos, '.')) return std::chrono::microseconds(0);
   ++pos;
@@ -82,7 +83,7 @@ std::optional<Timestamp> ParseTimestamp(std::string_view text) {
   const Timestamp time = Timestamp(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
                          std::chrono::minutes(minute) + std::chrono::seconds(second) + *fraction -
                          *offset;
-  if (time < kFirst || time >= kBehindLast) return std::nullopt;
+  if (time < kFirst || time >= kEnd) return std::nullopt;
   return time;
 }
 
@@ -93,7 +94,7 @@ std::string FormatTimestamp(Timestamp time) {
 }
 
 void AppendTimestamp(Timestamp time, std::string& out) {
-  time = std::clamp(time, kFirst, kBehindLast - std::chrono::microseconds(1));
+  time = std::clamp(time, kFirst, kEnd - std::chrono::microseconds(1));
   const auto days = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(days);
   const std::chrono::hh_mm_ss clock(time - days);
@@ -101,7 +102,7 @@ void AppendTimestamp(Timestamp time, std::string& out) {
   const bool whole_millis = micros % 1000 == 0;
   const std::size_t start = out.size();
   out += whole_millis ? "0000-00-00T00:00:00.000Z" : "0000-00-00T00:00:00.000000Z";
-  // From the last digit on; there are as many as the place has.
+  // Writes the digits right to left; the number never has more digits than its field.
   const auto put = [text = out.data() + start](std::size_t last, auto number) {
     for (auto left = static_cast<std::uint32_t>(number); left != 0; left /= 10) {
       text[last--] = static_cast<char>('0' + left % 10);

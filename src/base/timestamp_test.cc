@@ -42,7 +42,7 @@ TEST(TimestampTest, AnyFractionUpToNineDigitsIsCutToMicroseconds) {
   EXPECT_EQ(Rewritten("2026-02-11T10:30:00.Z"), "refused");
 }
 
-TEST(TimestampTest, OffsetsAreTakenToUtc) {
+TEST(TimestampTest, OffsetsAreConvertedToUtc) {
   EXPECT_EQ(Rewritten("2026-02-11T10:30:00+02:00"), "2026-02-11T08:30:00.000Z");
   EXPECT_EQ(Rewritten("2026-02-11T10:30:00.25-05:30"), "2026-02-11T16:00:00.250Z");
   EXPECT_EQ(Rewritten("2026-01-01T00:30:00+01:00"), "2025-12-31T23:30:00.000Z");
@@ -87,14 +87,14 @@ TEST(TimestampTest, RefusesOtherForms) {
   }
 }
 
-TEST(TimestampTest, RefusesWhatAnOffsetMovesOutOfTheFourDigitYears) {
+TEST(TimestampTest, RefusesOffsetsThatLeaveTheFourDigitYears) {
   EXPECT_EQ(Rewritten("0000-01-01T00:00:00Z"), "0000-01-01T00:00:00.000Z");
   EXPECT_EQ(Rewritten("9999-12-31T23:59:59.999999Z"), "9999-12-31T23:59:59.999999Z");
   EXPECT_EQ(Rewritten("0000-01-01T00:00:00+00:01"), "refused");
   EXPECT_EQ(Rewritten("9999-12-31T23:59:59-00:01"), "refused");
 }
 
-TEST(TimestampTest, TimesBeforeTheEpochAreWrittenForwards) {
+TEST(TimestampTest, FormatsTimesBeforeTheEpoch) {
   EXPECT_EQ(FormatTimestamp(Timestamp(microseconds(-1))), "1969-12-31T23:59:59.999999Z");
   EXPECT_EQ(FormatTimestamp(Timestamp::max()), "9999-12-31T23:59:59.999999Z");
   EXPECT_EQ(FormatTimestamp(Timestamp::min()), "0000-01-01T00:00:00.000Z");
@@ -108,7 +108,7 @@ RC_GTEST_PROP(TimestampTest, EveryTimeOfTheFourDigitYearsReadsBack, ()) {
   RC_ASSERT(ParseTimestamp(text) == FromMicros(micros));
 }
 
-RC_GTEST_PROP(TimestampTest, AnyTextIsReadOrRefusedButNeverHarmful, (const std::string& noise)) {
+RC_GTEST_PROP(TimestampTest, AnyTextIsParsedOrRefused, (const std::string& noise)) {
   std::string text = "2026-02-11T10:30:00.123456+01:00";
   const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
   text.replace(at, *rc::gen::inRange<std::size_t>(0, 4), noise);

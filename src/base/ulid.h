@@ -10,9 +10,9 @@
 
 namespace everstep {
 
-// Makes ULIDs: 48 bits of milliseconds, 80 of randomness, 26 characters of Crockford's base 32.
-// Each is greater than the one before: within a millisecond, and also when the clock jumps back,
-// the random part is counted up. One thread at a time.
+// Generates ULIDs: 48 bits of milliseconds and 80 random bits, as 26 characters of Crockford's
+// base 32. Each is greater than the previous one: within a millisecond, or if the clock jumps back,
+// the random part is incremented. Not thread-safe.
 class UlidGenerator {
  public:
   UlidGenerator(Clock& clock, Random& random) : clock_(clock), random_(random) {}
@@ -26,7 +26,7 @@ class UlidGenerator {
   std::uint64_t low_ = 0;   // lower 64 random bits
 };
 
-// 26 characters of the alphabet, first one at most '7'; upper case only.
+// Returns true for 26 upper-case characters of the alphabet, the first at most '7'.
 bool IsUlid(std::string_view text);
 
 }  // namespace everstep

@@ -13,7 +13,7 @@ class SetClock final : public Clock {
   Timestamp now = *ParseTimestamp("2026-02-12T00:00:00.000Z");
 };
 
-// Answers the same number every time.
+// Returns the same number every time.
 class ConstantRandom final : public Random {
  public:
   explicit ConstantRandom(std::uint64_t value) : value_(value) {}
@@ -23,7 +23,7 @@ class ConstantRandom final : public Random {
   std::uint64_t value_;
 };
 
-TEST(UlidTest, SpellsTimeAndRandomnessInCrockfordsAlphabet) {
+TEST(UlidTest, EncodesTimeAndRandomnessInCrockfordsAlphabet) {
   SetClock clock;
   // The time that the ULID reference implementation shows as 01ARYZ6S41.
   clock.now = FromMicros(1'469'918'176'385'000);

@@ -6,7 +6,7 @@
 
 namespace everstep {
 
-// A file descriptor that is closed with its owner; negative: none.
+// Owns a file descriptor and closes it on destruction. Negative: none.
 class UniqueFd {
  public:
   UniqueFd() = default;

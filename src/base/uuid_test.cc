@@ -26,7 +26,7 @@ TEST(UuidTest, TheSameSeedMakesTheSameIds) {
   EXPECT_EQ(NewUuid(one), NewUuid(other));
 }
 
-TEST(UuidTest, EveryFreePlaceVaries) {
+TEST(UuidTest, EveryRandomDigitVaries) {
   SeededRandom random(7);
   std::array<std::set<char>, 36> seen;
   for (int i = 0; i < 1000; ++i) {

@@ -6,10 +6,11 @@
 namespace everstep {
 namespace {
 
-// Two readings further apart than this were interrupted and cannot be compared.
+// If reading both clocks took longer than this, the thread was interrupted and the readings cannot
+// be compared.
 constexpr std::chrono::milliseconds kReadWithin{1};
 
-// A clock that says an earlier time has never been set: any leap ahead puts it right.
+// A clock before this time has never been set, so any jump forward corrects it.
 constexpr Timestamp kUnset{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
 
 std::string DistanceText(std::chrono::microseconds distance) {
@@ -34,12 +35,11 @@ std::string ToString(const ClockLeap& leap) {
   switch (leap.kind) {
     case ClockLeap::Kind::kAhead:
       return "the clock jumped ahead by " + by + ", to " + to +
-             "; it is not followed unless it stays there for " +
-             DistanceText(WatchedClock::kHeldFor);
+             "; the jump is ignored unless it lasts for " + DistanceText(WatchedClock::kHeldFor);
     case ClockLeap::Kind::kReturned:
-      return "the clock came back to " + to + "; nothing followed it while it was ahead";
+      return "the clock returned to " + to + "; the jump ahead was ignored";
     case ClockLeap::Kind::kAccepted:
-      return "the clock stayed ahead by " + by + " and is followed from now on, at " + to;
+      return "the clock stayed ahead by " + by + " and is now trusted, at " + to;
     case ClockLeap::Kind::kBack:
       return "the clock was set back by " + by + ", to " + to;
   }

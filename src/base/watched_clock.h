@@ -11,28 +11,28 @@
 
 namespace everstep {
 
-// A leap of the wall clock, as WatchedClock noticed it.
+// A jump of the wall clock, as detected by WatchedClock.
 struct ClockLeap {
   enum class Kind : std::uint8_t {
-    kAhead,     // the clock is ahead; it is not followed yet
-    kReturned,  // it came back in time; nothing has followed it
-    kAccepted,  // it stayed ahead, and is followed from now on
-    kBack,      // it was set back, and is followed
+    kAhead,     // the clock jumped ahead; WatchedClock does not follow it yet
+    kReturned,  // it returned within kHeldFor; the jump was never followed
+    kAccepted,  // it stayed ahead and is followed from now on
+    kBack,      // it was set back and is followed at once
   };
   Kind kind{};
-  Timestamp wall{};                 // what the clock said
-  std::chrono::microseconds by{0};  // how far from what was expected, positive
+  Timestamp wall{};                 // the reading of the wall clock
+  std::chrono::microseconds by{0};  // distance from the expected time, positive
 };
 
-// "it was set back by 3 h 0 min, to 2026-02-12T00:00:00.000Z" …
+// "the clock was set back by 3 h 0 min, to 2026-02-12T00:00:00.000Z" …
 std::string ToString(const ClockLeap& leap);
 
-// Wall-clock time that does not believe a leap at once. Goes on by the time since boot and takes
-// the wall clock's word every few seconds: a leap ahead is followed only when it has lasted for
-// kHeldFor, so that a clock that comes right again within that time has made nothing happen early.
-// A clock that is set back is followed as soon as it is noticed: that makes nothing happen early.
+// Wall-clock time that is robust against jumps ahead. Advances with the time since boot and is
+// compared with the wall clock every kLookEvery. A jump ahead is followed only after it has lasted
+// for kHeldFor, so timers do not fire early if the clock is corrected within that time. A clock that
+// is set back is followed as soon as that is detected, because it cannot make timers fire early.
 //
-// Thread-safe. Now costs what reading a clock costs; no lock but for one caller every few seconds.
+// Thread-safe. Now costs about as much as reading a clock; one caller per kLookEvery takes a lock.
 class WatchedClock final : public Clock {
  public:
   static constexpr std::chrono::seconds kLookEvery{5};
@@ -43,7 +43,8 @@ class WatchedClock final : public Clock {
 
   Timestamp Now() override;
 
-  // Takes the leaps that were noticed since the last call, the oldest first; at most kLeapsKept.
+  // Returns and clears the jumps detected since the last call, the oldest first. Only the newest
+  // kLeapsKept are kept.
   std::vector<ClockLeap> TakeLeaps();
   static constexpr std::size_t kLeapsKept = 16;
 
@@ -51,19 +52,19 @@ class WatchedClock final : public Clock {
   using Micros = std::chrono::microseconds;
 
   void Look();
-  void Judge(Timestamp wall, Micros boot);  // mutex_ held
+  void Judge(Timestamp wall, Micros boot);  // requires mutex_
   void Note(ClockLeap::Kind kind, Timestamp wall, Micros by);
 
   Clock& wall_;
   BootClock& boot_;
-  std::atomic<std::int64_t> boot_at_us_;  // the time of boot, by the wall clock as it is followed
-  std::atomic<std::int64_t> look_at_us_;  // since boot
-  std::mutex mutex_;
-  std::optional<Micros> ahead_since_;  // since boot; guarded by mutex_, as the next
+  std::atomic<std::int64_t> boot_at_us_;  // wall-clock time of boot, as currently assumed
+  std::atomic<std::int64_t> look_at_us_;  // time since boot of the next comparison
+  std::mutex mutex_;                      // guards the members below
+  std::optional<Micros> ahead_since_;     // time since boot
   std::vector<ClockLeap> leaps_;
 };
 
-// The machine's clock, watched. Lives as long as the process.
+// A WatchedClock over the machine's clocks. Lives as long as the process.
 WatchedClock& WatchedSystemClock();
 
 }  // namespace everstep

@@ -25,7 +25,7 @@ class WatchedClockTest : public testing::Test {
     boot_.Advance(time);
     true_ += time;
   }
-  // Time passes in small parts, and somebody asks for it at each.
+  // Advances time in steps of a second and reads the clock after each.
   void PassAsked(microseconds time) {
     for (microseconds left = time; left > microseconds(0); left -= seconds(1)) {
       Pass(std::min<microseconds>(left, seconds(1)));
@@ -44,7 +44,7 @@ class WatchedClockTest : public testing::Test {
   WatchedClock clock_{wall_, boot_};
 };
 
-TEST_F(WatchedClockTest, IsTheWallClockWhileThatIsSteady) {
+TEST_F(WatchedClockTest, EqualsTheWallClockWhileThatIsSteady) {
   for (int i = 0; i < 100; ++i) {
     Pass(milliseconds(777));
     EXPECT_EQ(clock_.Now(), true_);
@@ -62,7 +62,7 @@ TEST_F(WatchedClockTest, FollowsSmallCorrections) {
   EXPECT_THAT(Leaps(), IsEmpty());
 }
 
-TEST_F(WatchedClockTest, ALeapAheadIsToldAndNotFollowed) {
+TEST_F(WatchedClockTest, ALeapAheadIsReportedAndNotFollowed) {
   Pass(seconds(1));
   wall_.Advance(hours(3));
   EXPECT_EQ(clock_.Now(), true_) << "also before it is noticed";
@@ -73,10 +73,10 @@ TEST_F(WatchedClockTest, ALeapAheadIsToldAndNotFollowed) {
   EXPECT_EQ(leaps[0].kind, Kind::kAhead);
   EXPECT_EQ(leaps[0].by, hours(3));
   EXPECT_THAT(ToString(leaps[0]), HasSubstr("jumped ahead by 3 h 0 min"));
-  EXPECT_THAT(Leaps(), IsEmpty()) << "each is told once";
+  EXPECT_THAT(Leaps(), IsEmpty()) << "each leap is reported once";
 }
 
-TEST_F(WatchedClockTest, AClockThatComesBackInTimeHasMovedNothing) {
+TEST_F(WatchedClockTest, ALeapThatIsUndoneInTimeHasNoEffect) {
   wall_.Advance(hours(3));
   PassAsked(WatchedClock::kHeldFor - seconds(10));
   EXPECT_EQ(clock_.Now(), true_);
@@ -93,7 +93,7 @@ TEST_F(WatchedClockTest, ALeapThatLastsIsFollowed) {
   EXPECT_THAT(Leaps(), ElementsAre(Kind::kAhead, Kind::kAccepted));
 }
 
-TEST_F(WatchedClockTest, AClockThatGoesOnLeapingIsFollowedAllTheSame) {
+TEST_F(WatchedClockTest, AClockThatKeepsLeapingIsFollowedEventually) {
   for (int i = 0; i < 70; ++i) {
     wall_.Advance(minutes(10));
     PassAsked(seconds(5));
@@ -101,7 +101,7 @@ TEST_F(WatchedClockTest, AClockThatGoesOnLeapingIsFollowedAllTheSame) {
   EXPECT_GT(clock_.Now(), true_ + hours(10));
 }
 
-TEST_F(WatchedClockTest, AClockThatIsSetBackIsFollowedAndTold) {
+TEST_F(WatchedClockTest, AClockThatIsSetBackIsFollowedAndReported) {
   wall_.JumpBack(hours(3));
   PassAsked(WatchedClock::kLookEvery);
   EXPECT_EQ(clock_.Now(), wall_.Now());
@@ -116,7 +116,7 @@ TEST_F(WatchedClockTest, AClockThatWasNeverSetIsFollowedAhead) {
   EXPECT_EQ(clock.Now(), wall_.Now());
 }
 
-TEST_F(WatchedClockTest, TheTimeThatTheMachineSleptIsNoLeap) {
+TEST_F(WatchedClockTest, TimeSpentSuspendedIsNoLeap) {
   Pass(hours(8));
   EXPECT_EQ(clock_.Now(), true_);
   EXPECT_THAT(Leaps(), IsEmpty());

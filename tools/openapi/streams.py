@@ -75,7 +75,8 @@ OPERATIONS = [
         "docs/devkit.md describes them. What changes something needs `event.append`.",
         [Example("unreadable", "something else", 400,
                  problem("INVALID_ARGUMENT", "An argument is wrong", 400,
-                         "not CBOR: it ends early"), media=PROBLEM, body="hello", body_media=CBOR)],
+                         "invalid CBOR: unexpected end of input"), media=PROBLEM, body="hello",
+                 body_media=CBOR)],
         body={CBOR: text("a map with `spec` and `calls`")},
         answers={"200": ("An answer for each call.", {CBOR: text("a list")}, ())}),
 ]
