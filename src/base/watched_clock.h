@@ -29,8 +29,8 @@ std::string ToString(const ClockLeap& leap);
 
 // Wall-clock time that is robust against jumps ahead. Advances with the time since boot and is
 // compared with the wall clock every kLookEvery. A jump ahead is followed only after it has lasted
-// for kHeldFor, so timers do not fire early if the clock is corrected within that time. A clock that
-// is set back is followed as soon as that is detected, because it cannot make timers fire early.
+// for kHeldFor, so timers do not fire early if the clock is corrected within that time. A clock
+// that is set back is followed as soon as that is detected: it cannot make timers fire early.
 //
 // Thread-safe. Now costs about as much as reading a clock; one caller per kLookEvery takes a lock.
 class WatchedClock final : public Clock {

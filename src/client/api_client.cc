@@ -13,7 +13,8 @@ namespace {
 constexpr int kTries = 4;
 constexpr std::size_t kAnswerBytesMax = 256 << 20;
 
-// Of answers whose code no ErrorCode names, or that are not the API's: a wrong address, a proxy.
+// The error code for responses without a known ErrorCode, for example from a proxy or from a server
+// that is not Everstep.
 ErrorCode CodeOfStatus(int status) {
   if (status == 401) return ErrorCode::kUnauthenticated;
   if (status == 403) return ErrorCode::kAuthzDenied;
@@ -22,7 +23,7 @@ ErrorCode CodeOfStatus(int status) {
   return status >= 500 ? ErrorCode::kServerUnavailable : ErrorCode::kInvalidArgument;
 }
 
-// RFC 9457, as serve/problem.h writes it.
+// Reads an RFC 9457 problem document, as written by serve/problem.h.
 Error ErrorOf(const HttpResponse& response) {
   const auto problem = ValueFromJson(response.body);
   if (!problem || problem->kind() != Value::Kind::kMap) {
@@ -48,7 +49,8 @@ Error ErrorOf(const HttpResponse& response) {
   return error;
 }
 
-// Nobody was asked, or a server or proxy says that it cannot for now.
+// Returns true if the server could not be reached or did not respond in time, or if the server or a
+// proxy reports that it is temporarily unavailable.
 bool IsAway(const HttpOutcome& outcome) {
   switch (outcome.failure) {
     case HttpFailure::kNone:

@@ -14,31 +14,32 @@
 
 namespace everstep {
 
-// Requests to the API of a server, and its problems as errors. Thread-safe.
+// Sends requests to a server's API and converts problem responses to errors. Thread-safe.
 class ApiClient {
  public:
   explicit ApiClient(ClientOptions options);
 
   struct Call {
     std::string method = "GET";
-    std::string path{};  // "/v1/…" with its query
+    std::string path{};  // "/v1/…", including the query
     std::string body{};
     std::string content_type = "application/json";
     std::string idempotency_key{};            // empty: none
-    std::chrono::milliseconds extra_wait{0};  // that the server may take on purpose
+    std::chrono::milliseconds extra_wait{0};  // added to the timeout, for long polls
   };
-  // The body of a 2xx answer. A request that may be repeated (GET, or with an idempotency key) and
-  // got no answer is sent again, a few times at once and then as ClientOptions::ask_again says.
+  // Returns the body of a 2xx response. A request that is safe to repeat (GET, or with an
+  // idempotency key) and got no response is retried a few times at once, then for as long as
+  // ClientOptions::ask_again allows.
   Result<std::string> Send(const Call& call);
 
   using RequestId = HttpClient::RequestId;
   using Done = std::function<void(Result<std::string>)>;
-  // The same without waiting and without repetition. `done` is called once, on the client's thread
-  // or the destructor's, and must not block.
+  // Like Send, but asynchronous and without retries. `done` is called exactly once, on the client's
+  // thread or in the destructor, and must not block.
   RequestId SendLater(const Call& call, Done done);
-  // The same on a connection of the caller's own.
+  // Like Send, but on the caller's connection and without retries.
   Result<std::string> SendOn(HttpConnection& connection, const Call& call) const;
-  // The request ends with kServerUnavailable, unless it has just ended otherwise.
+  // Ends the request with kServerUnavailable, unless it has already ended.
   void Cancel(RequestId id) { http_.Cancel(id); }
 
   static std::unique_ptr<HttpConnection> NewConnection();
@@ -67,10 +68,10 @@ class ApiClient {
   std::atomic<bool> has_answered_ = false;
 };
 
-// `text` as one segment of a path, or as the value of a query parameter.
+// Percent-encodes `text` for use as a path segment or a query parameter value.
 std::string EncodeForUrl(std::string_view text);
 
-// "?name=value&…"; what is empty is left out.
+// Builds "?name=value&…". Omits parameters with an empty value.
 class QueryWriter {
  public:
   void Add(std::string_view name, std::string_view value);

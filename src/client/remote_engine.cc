@@ -14,7 +14,7 @@
 namespace everstep {
 namespace {
 
-constexpr std::chrono::milliseconds kWaitAtOnce{50'000};  // a server takes 60 s
+constexpr std::chrono::milliseconds kWaitAtOnce{50'000};  // the server allows at most 60 s
 
 std::string RunPath(std::string_view run_id) { return "/v1/runs/" + EncodeForUrl(run_id); }
 
@@ -88,12 +88,12 @@ class RemoteEngine final : public Engine {
       const auto view = FromWire<RunView>(*body, UnknownMembers::kIgnore);
       if (!view) return view.error();
       if (HasEnded(view->status)) return true;
-      // One that stops answers before the time.
+      // A server that is stopping answers early.
       if (left <= kWaitAtOnce || SteadyNow() < asked + part) return false;
     }
   }
 
-  EngineMetrics Metrics() override { return {}; }  // GET /metrics has them
+  EngineMetrics Metrics() override { return {}; }  // available from GET /metrics instead
   bool Drain(std::chrono::milliseconds) override { return false; }
 
  private:

@@ -1,4 +1,4 @@
-// A client's engine says what the server's own says.
+// Checks that a remote engine returns the same results as the server's local engine.
 
 #include <gtest/gtest.h>
 
@@ -46,15 +46,15 @@ class RemoteEngineTest : public testing::Test {
     EXPECT_TRUE(run) << (run ? "" : ToString(run.error()));
     return run ? run->run_id : std::string();
   }
-  // Both answers as one text: the document, or the error's code.
+  // The result as text: the document, or the error's code.
   template <typename T>
-  static std::string Told(const Result<T>& result) {
+  static std::string TextOf(const Result<T>& result) {
     if (!result) return std::string(Name(result.error().code));
     return ToWire(*result);
   }
   template <typename T>
   static void ExpectSame(const Result<T>& remote, const Result<T>& local) {
-    EXPECT_EQ(Told(remote), Told(local));
+    EXPECT_EQ(TextOf(remote), TextOf(local));
   }
 
   ServerWorkbench bench_;
@@ -63,7 +63,7 @@ class RemoteEngineTest : public testing::Test {
 
 TEST_F(RemoteEngineTest, ViewsOfARunAreTheSame) {
   const std::string waiting = StartWaiting();
-  // A run is looked at where it stands still.
+  // Wait until the run has come to rest.
   while (local().View(waiting)->steps.back().hook_token.empty()) {
   }
   for (const std::string& run : {waiting, std::string("none")}) {
@@ -82,7 +82,7 @@ TEST_F(RemoteEngineTest, ViewsOfARunAreTheSame) {
   EXPECT_EQ(ToJson(*early), ToJson(*local().log().Snapshot(waiting, 1)));
 }
 
-TEST_F(RemoteEngineTest, OrdersHaveTheSameEffect) {
+TEST_F(RemoteEngineTest, CommandsHaveTheSameEffect) {
   const std::string run = StartWaiting();
   SignalRequest pause;
   pause.run_id = run;
@@ -104,7 +104,7 @@ TEST_F(RemoteEngineTest, OrdersHaveTheSameEffect) {
   delivery.token = "knock";
   delivery.payload = R"({"who":"me"})";
   EXPECT_EQ(*remote_->Deliver(delivery), run);
-  // Longer than the server waits at once.
+  // Longer than the server allows for one request.
   EXPECT_TRUE(*remote_->WaitForEnd(run, std::chrono::minutes(5)));
   ExpectSame(remote_->View(run), local().View(run));
   EXPECT_EQ(remote_->View(run)->result, R"({"came":{"who":"me"}})");
@@ -115,7 +115,7 @@ TEST_F(RemoteEngineTest, OrdersHaveTheSameEffect) {
   EXPECT_EQ(remote_->Signal(pause).error().code, ErrorCode::kRunNotFound);
 }
 
-TEST_F(RemoteEngineTest, ErrorsComeWithTheirCodesAndPlaces) {
+TEST_F(RemoteEngineTest, ErrorsKeepTheirCodesAndFaultPositions) {
   StartRequest request;
   request.plan = "metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kindd: noop}]\n";
   const auto mine = remote_->Start(request);
@@ -152,7 +152,7 @@ TEST_F(RemoteEngineTest, ARunWaitsForItsApproval) {
   EXPECT_TRUE(*remote_->WaitForEnd(run->run_id, std::chrono::seconds(9)));
 }
 
-TEST_F(RemoteEngineTest, EventsAreAppendedOneByOneWhateverTheOthersAre) {
+TEST_F(RemoteEngineTest, AnInvalidEventDoesNotAffectTheOthersOfABatch) {
   const std::vector<std::string_view> events = {
       R"({"eventType":"RunStarted","runId":"x"})", R"({"eventType":"StepStarted",)",
       R"({"eventType":"StepStarted","runId":"x","stepId":"a"},)"
@@ -176,7 +176,7 @@ TEST_F(RemoteEngineTest, EventsAreAppendedOneByOneWhateverTheOthersAre) {
   EXPECT_TRUE(own[0]->idempotent);
 }
 
-TEST_F(RemoteEngineTest, MoreEventsThanARequestTakesAreSentInParts) {
+TEST_F(RemoteEngineTest, LargeBatchesAreSplitIntoSeveralRequests) {
   std::vector<std::string> texts = {R"({"eventType":"RunStarted","runId":"many"})"};
   for (int i = 0; i < 10'050; ++i) {
     texts.push_back(R"({"eventType":"StepStarted","runId":"many","stepId":"s)" + std::to_string(i) +
@@ -240,14 +240,14 @@ TEST_F(RemoteEngineTest, ASubscriptionSeesWhatIsAppendedAndCanBeClosed) {
   }
 }
 
-TEST_F(RemoteEngineTest, AServerThatIsNotThereIsSaidSo) {
+TEST_F(RemoteEngineTest, AnUnreachableServerIsReported) {
   bench_.Stop();
   EXPECT_EQ(remote_->View("x").error().code, ErrorCode::kServerUnavailable);
   EXPECT_TRUE(remote_->log().Health("default").stopped);
   EXPECT_FALSE(Connect(To("ftp://example", "")));
 }
 
-TEST_F(RemoteEngineTest, ATokenThatMayNotIsDenied) {
+TEST_F(RemoteEngineTest, ATokenWithoutPermissionIsDenied) {
   const auto viewer = Connect(To(bench_.url(), bench_.Token("shop", "viewer")));
   StartRequest request;
   request.plan = kWaiting;
@@ -256,7 +256,7 @@ TEST_F(RemoteEngineTest, ATokenThatMayNotIsDenied) {
   EXPECT_EQ((*nobody)->View("x").error().code, ErrorCode::kUnauthenticated);
 }
 
-// A server as it is restarted: it answers once, then is stopping, then answers again.
+// A server during a restart: it answers, then reports that it is stopping, then answers again.
 class RestartedServerTest : public testing::Test {
  protected:
   std::unique_ptr<Engine> ConnectPatiently(int patience) {
@@ -283,7 +283,7 @@ class RestartedServerTest : public testing::Test {
   }};
 };
 
-TEST_F(RestartedServerTest, WhatMayBeRepeatedIsAskedAgain) {
+TEST_F(RestartedServerTest, SafeRequestsAreRetried) {
   const auto remote = ConnectPatiently(2);
   EventRequest request;
   request.run_id = "r";
@@ -295,7 +295,7 @@ TEST_F(RestartedServerTest, WhatMayBeRepeatedIsAskedAgain) {
   for (const std::string& asked : asked_) EXPECT_EQ(asked, asked_.front());
 }
 
-TEST_F(RestartedServerTest, AStartIsRepeatedUnderItsKey) {
+TEST_F(RestartedServerTest, AStartIsRetriedWithTheSameIdempotencyKey) {
   const auto remote = ConnectPatiently(1);
   ASSERT_TRUE(remote->Start({}));
   asked_.clear();
@@ -306,7 +306,7 @@ TEST_F(RestartedServerTest, AStartIsRepeatedUnderItsKey) {
   EXPECT_GT(asked_[0].size(), std::string(" /v1/runs").size());
 }
 
-TEST_F(RestartedServerTest, WhoDoesNotWaitHearsTheError) {
+TEST_F(RestartedServerTest, GivingUpReturnsTheError) {
   const auto remote = ConnectPatiently(0);
   ASSERT_TRUE(remote->log().Read({}));
   away_ = true;
@@ -317,7 +317,7 @@ TEST_F(RestartedServerTest, WhoDoesNotWaitHearsTheError) {
 TEST(RemoteEngineAwayTest, AServerThatNeverAnsweredIsNotWaitedFor) {
   ClientOptions options = To("http://127.0.0.1:1", "");
   options.ask_again = [](const Error&, int) {
-    ADD_FAILURE() << "nobody was there";
+    ADD_FAILURE() << "the server never answered";
     return false;
   };
   EXPECT_EQ((*Connect(options))->View("x").error().code, ErrorCode::kServerUnavailable);

@@ -13,13 +13,14 @@
 namespace everstep {
 namespace {
 
-Error OnlyAtHome(const char* what) {
+Error NotRemote(const char* operation) {
   return {ErrorCode::kInvalidArgument,
-          std::string(what) + " is done on the server's machine, not through its API",
+          std::string(operation) +
+              " is not available through the API; run it on the server's machine",
           {}};
 }
 
-// Asks again and again: often while events come, less often while none do.
+// Polls: often while events arrive, less often while none do.
 class PolledSubscription final : public Subscription {
  public:
   PolledSubscription(RemoteLog& log, EventRequest request)
@@ -59,7 +60,7 @@ class PolledSubscription final : public Subscription {
   bool closed_ = false;
 };
 
-// What a server takes at once; a larger event is sent alone.
+// Limits of one request; an event larger than kBatchBytes is sent alone.
 constexpr std::size_t kBatchEvents = 10'000;
 constexpr std::size_t kBatchBytes = 16 << 20;
 
@@ -72,7 +73,7 @@ std::vector<Result<Appended>> AppendBatch(ApiClient& api, const std::string& pat
     return answers;
   }
   const Error error =
-      all ? Error{ErrorCode::kServerUnavailable, "the server answered for other events", {}}
+      all ? Error{ErrorCode::kServerUnavailable, "the server sent a wrong number of results", {}}
           : all.error();
   answers.assign(count, error);
   return answers;
@@ -99,7 +100,7 @@ std::vector<Result<Appended>> RemoteLog::AppendAll(Dialect dialect,
   const std::string path = "/v1/events" + query.text();
   std::vector<Result<Appended>> answers;
   answers.reserve(events.size());
-  std::vector<std::size_t> sent;  // of the answers, those that wait for the batch
+  std::vector<std::size_t> sent;  // indexes of the answers that wait for the current batch
   std::string body;
   const auto send = [&] {
     if (sent.empty()) return;
@@ -109,7 +110,7 @@ std::vector<Result<Appended>> RemoteLog::AppendAll(Dialect dialect,
     body.clear();
   };
   for (const std::string_view event : events) {
-    // In a list a text that is no JSON would spoil the others, or count as several.
+    // An event that is not valid JSON would invalidate the whole list, or count as several events.
     const auto read = ValueFromJson(event);
     answers.emplace_back(read ? Error{ErrorCode::kIndeterminate, {}, {}} : read.error());
     if (!read) continue;
@@ -198,11 +199,11 @@ LogHealth RemoteLog::Health(std::string_view) {
   return health;
 }
 
-Result<VerifyReport> RemoteLog::Verify(const VerifyProgress&) { return OnlyAtHome("verifying"); }
-Status RemoteLog::Backup(const std::string&) { return OnlyAtHome("a backup"); }
-Status RemoteLog::Compact() { return OnlyAtHome("compacting"); }
+Result<VerifyReport> RemoteLog::Verify(const VerifyProgress&) { return NotRemote("verify"); }
+Status RemoteLog::Backup(const std::string&) { return NotRemote("backup"); }
+Status RemoteLog::Compact() { return NotRemote("compact"); }
 Result<std::uint64_t> RemoteLog::ApplyRetention(const RetentionPolicy&) {
-  return OnlyAtHome("retention");
+  return NotRemote("retention");
 }
 
 }  // namespace everstep

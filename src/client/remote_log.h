@@ -7,7 +7,7 @@
 
 namespace everstep {
 
-// The log of a server.
+// A server's log, accessed through its API. `api` must outlive it.
 class RemoteLog final : public Log {
  public:
   explicit RemoteLog(ApiClient& api) : api_(api) {}

@@ -9,13 +9,13 @@
 namespace everstep {
 namespace {
 
-// Less than the server takes in one request, with room for others.
+// Less than the server accepts in one request, to leave room for other reports.
 constexpr std::size_t kReportBytesMax = 16 << 20;
 
 bool IsJson(const std::string& text) { return text.empty() || ValueFromJson(text).has_value(); }
 bool IsText(const std::string& text) { return ValueFromJson(JsonQuote(text)).has_value(); }
 
-// What is wrong with it; empty: nothing.
+// Returns what is wrong with the result; empty if it is valid.
 std::string FaultOf(const TaskResult& result) {
   std::size_t bytes = result.result.size() + result.artifacts.size();
   if (!IsJson(result.result)) return "the result is not JSON";
@@ -25,10 +25,10 @@ std::string FaultOf(const TaskResult& result) {
     bytes += error.message.size() + error.details.size();
     if (!IsJson(error.details)) return "the details of the failure are not JSON";
     if (!IsText(error.code) || !IsText(error.message) || !IsText(error.category)) {
-      return "the failure is not told in UTF-8";
+      return "the failure's code, message or category is not valid UTF-8";
     }
   }
-  return bytes > kReportBytesMax ? "the result has more than 16 MiB" : "";
+  return bytes > kReportBytesMax ? "the result is larger than 16 MiB" : "";
 }
 
 TaskResult Perform(const TaskCall& call, const Worker::Handler& handler) {

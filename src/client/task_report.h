@@ -7,8 +7,9 @@
 
 namespace everstep {
 
-// What the handler makes of the task, in the words of the API. Whatever it does, the report is one
-// the server can read: it would refuse a whole request for one that is not.
+// Runs the handler and returns its result as a report for the API. The report is always valid, even
+// if the handler throws or returns an invalid result, because the server rejects a whole request if
+// one of its reports is invalid.
 ReportBody ReportOn(const std::string& token, const TaskCall& call, const Worker::Handler& handler);
 
 TaskCall CallOf(TaskBody task);

@@ -11,15 +11,15 @@
 namespace everstep {
 namespace {
 
-constexpr std::uint32_t kSlotsMax = 1'000;  // what one request can carry
+constexpr std::uint32_t kSlotsMax = 1'000;  // limit of one request
 constexpr std::size_t kReportBytesPerRequest = 8 << 20;
 constexpr std::chrono::milliseconds kBackoffFirst{50};
-// A result waits that long for those of tasks that are ready to run, so that they travel together;
-// and so long a request for more tasks waits for the results of those that have just come.
+// How long a result waits for those of tasks that are ready to run, and how long a request for more
+// tasks waits for the results of tasks that have just arrived, so that they are sent together.
 constexpr std::chrono::milliseconds kGather{1};
 constexpr std::chrono::milliseconds kBusy{20};
 
-// The server will say the same again, whatever the worker waits.
+// Returns true if retrying cannot help.
 bool IsFinal(ErrorCode code) {
   return code == ErrorCode::kUnauthenticated || code == ErrorCode::kAuthzDenied ||
          code == ErrorCode::kInvalidArgument || code == ErrorCode::kSchemaValidationFailed ||
@@ -50,9 +50,9 @@ Status Worker::State::Check() const {
   const auto invalid = [](std::string message) {
     return Error{ErrorCode::kInvalidArgument, std::move(message), {}};
   };
-  if (handlers_.empty()) return invalid("a worker needs a handler");
+  if (handlers_.empty()) return invalid("the worker has no handler; call Handle before Run");
   if (options_.slots == 0 || options_.slots > kSlotsMax) {
-    return invalid("a worker has 1 to 1,000 slots");
+    return invalid("slots must be from 1 to 1,000");
   }
   return Ok();
 }
@@ -101,7 +101,7 @@ void Worker::State::Finish() {
   const std::string path = "/v1/workers/" + EncodeForUrl(worker_id_);
   const bool known = !worker_id_.empty() && !error_;
   if (known) {
-    // The server answers the poll that waits there.
+    // Draining makes the server answer a waiting poll.
     lock.unlock();
     const auto drained = api_.Send({.method = "POST", .path = path + "/drain", .body = "{}"});
     lock.lock();
@@ -126,7 +126,7 @@ void Worker::State::Finish() {
   lock.unlock();
   for (const auto& connection : connections_) connection->Cancel();
   for (std::thread& thread : threads_) thread.join();
-  // What it still holds goes to others at once.
+  // Unregister, so that the remaining tasks are delivered to other workers at once.
   if (known) (void)api_.Send({.method = "DELETE", .path = path});
 }
 
@@ -235,7 +235,7 @@ void Worker::State::Perform(HttpConnection& connection) {
   }
 }
 
-// ---- mutex_ held
+// ---- called with mutex_ held
 
 std::vector<Worker::State::Due> Worker::State::TakeDue() {
   std::vector<Due> due;
@@ -254,7 +254,7 @@ std::vector<Worker::State::Due> Worker::State::TakeDue() {
   return due;
 }
 
-// Nothing can come meanwhile that only this thread would do.
+// Returns true if this thread may block on the request: no other work needs it meanwhile.
 bool Worker::State::MayWaitFor(const std::vector<Due>& due) const {
   return due.size() == 1 && due.front().place == kPatient && ready_.empty() &&
          !flights_[kPrompt].open && !stopping_;
@@ -288,7 +288,8 @@ void Worker::State::Depart(Place place, std::vector<Due>& due) {
   due.push_back({place, "/v1/workers/" + EncodeForUrl(worker_id_) + "/poll", body});
 }
 
-// A server that is stopping keeps no poll; asking it again at once would not help either side.
+// A server that is stopping answers polls at once and without tasks. Back off instead of polling it
+// in a loop.
 void Worker::State::NoteAnswer(const Flight& flight, const PollReply& reply) {
   const bool turned_away = flight.body->wait.count() > 0 && flight.body->reports.empty() &&
                            flight.body->heartbeats.empty() && reply.tasks.empty() &&
@@ -325,8 +326,8 @@ void Worker::State::TakeReply(PollReply reply, bool taker) {
   if (wakes_at_ > ask_at_ + kGather) changed_.notify_all();
 }
 
-// The request came to nothing, or nobody knows to what: its results go with the next. Those that
-// the server has taken it refuses the second time.
+// The request failed or its outcome is unknown, so its results are sent again. The server refuses
+// results that it has already accepted.
 void Worker::State::Return(const Flight& flight, const Error& error) {
   if (flight.registration != registration_) return;
   if (error.code == ErrorCode::kWorkerNotFound) {
@@ -366,7 +367,7 @@ bool Worker::State::Idle() const {
 Worker::State::Time Worker::State::NextWake() const {
   const Time now = SteadyNow();
   Time wake = std::min(beat_at_, report_at_);
-  if (wake <= now) wake = Time::max();  // due: an answer that is under way goes on with it
+  if (wake <= now) wake = Time::max();  // already due: handled when a request in flight returns
   if (busy_until_ > now) wake = std::min(wake, now + kGather);
   return retry_at_ > now ? std::min(wake, retry_at_) : wake;
 }

@@ -18,13 +18,15 @@
 
 namespace everstep {
 
-// The worker behind the public one. What happens (an answer, the end of a handler, time) changes
-// the state under the lock and says which requests are due; they are sent without it.
+// The implementation of Worker. Each occurrence (a response, the end of a handler, a timeout)
+// updates the state with mutex_ held and determines which requests are due. Requests are sent
+// without the lock.
 //
-// Two requests can be under way. The first may wait at the server for tasks; the second never does,
-// and carries what cannot wait for the first. Results that are ready go together, whichever is free
-// next, and each asks for tasks for the slots it frees. A handler thread with nothing else to do
-// waits for the first itself: a lone task then goes from hand to hand without waking another
+// At most two requests are in flight. The patient one may wait at the server for tasks (a long
+// poll); the prompt one never waits and carries what must not wait for the patient one. Results
+// that are ready are sent together with whichever request is free next, and each request also asks
+// for tasks to fill free slots. A handler thread with nothing else to do sends the patient request
+// itself and blocks on it, so a single task is received, run and reported without waking another
 // thread.
 class Worker::State {
  public:
@@ -44,13 +46,13 @@ class Worker::State {
   };
   struct Flight {
     bool open = false;
-    std::uint64_t registration = 0;  // it was sent under
+    std::uint64_t registration = 0;  // value of registration_ when it was sent
     std::shared_ptr<const PollBody> body;
     Time sent_at{};
     ApiClient::RequestId id = 0;
   };
   enum Place : std::size_t { kPatient, kPrompt };
-  // A request to send once the lock is free.
+  // A request to send once the lock is released.
   struct Due {
     Place place;
     std::string path;
@@ -60,14 +62,14 @@ class Worker::State {
   Status Check() const;
   void Register();
   void Registered(Result<WorkerAnswer> answer);
-  // `taker`: this thread takes the first task itself.
+  // `taker`: the calling thread runs the first task itself.
   void Answered(Place place, Result<PollReply> reply, bool taker);
-  void Perform(HttpConnection& connection);  // a handler thread
-  void Finish();                             // the end of Run
+  void Perform(HttpConnection& connection);  // main loop of a handler thread
+  void Finish();                             // last part of Run
   static ApiClient::Call PollOf(const Due& request);
   void Send(std::vector<Due> due);
 
-  // ---- mutex_ held
+  // ---- Must be called with mutex_ held.
   std::vector<Due> TakeDue();
   void Depart(Place place, std::vector<Due>& due);
   void NoteAnswer(const Flight& flight, const PollReply& reply);
@@ -80,13 +82,13 @@ class Worker::State {
   Time NextWake() const;
 
   const WorkerOptions options_;
-  std::map<std::string, Handler, std::less<>> handlers_;  // constant while it runs
+  std::map<std::string, Handler, std::less<>> handlers_;  // constant while Run is in progress
 
-  std::mutex mutex_;
-  std::condition_variable changed_;  // for the thread of Run
-  std::condition_variable ready_changed_;
-  bool stopping_ = false;  // guarded by mutex_, as all down to threads_
-  bool ending_ = false;    // handler threads leave
+  std::mutex mutex_;                       // guards stopping_ … flights_
+  std::condition_variable changed_;        // wakes the thread in Run
+  std::condition_variable ready_changed_;  // wakes handler threads
+  bool stopping_ = false;
+  bool ending_ = false;  // handler threads must exit
   std::optional<Error> error_;
   std::string worker_id_;  // empty: not registered
   bool registering_ = false;
@@ -95,18 +97,18 @@ class Worker::State {
   std::chrono::milliseconds backoff_{0};
   Time retry_at_{};
   Time beat_at_ = Time::max();
-  Time report_at_ = Time::max();  // results wait for others until then
-  Time wakes_at_ = Time::max();   // when the thread of Run looks next
-  Time ask_at_{};                 // asking for more tasks waits for results until then
-  Time busy_until_{};             // tasks keep coming; that thread looks every kGather
-  std::unordered_map<std::string, std::shared_ptr<HeldTask>> held_;  // by token; not reported
-  std::deque<std::shared_ptr<HeldTask>> ready_;                      // not begun
-  std::vector<ReportBody> reports_;                                  // not on their way
+  Time report_at_ = Time::max();  // results wait until then, to be sent together
+  Time wakes_at_ = Time::max();   // when the thread in Run wakes next
+  Time ask_at_{};                 // no request for more tasks before then
+  Time busy_until_{};             // until then the thread in Run wakes every kGather
+  std::unordered_map<std::string, std::shared_ptr<HeldTask>> held_;  // by token; without a result
+  std::deque<std::shared_ptr<HeldTask>> ready_;                      // not started
+  std::vector<ReportBody> reports_;                                  // not sent
   std::array<Flight, 2> flights_;
 
   std::vector<std::thread> threads_;
-  std::vector<std::unique_ptr<HttpConnection>> connections_;  // of each
-  ApiClient api_;                                             // the last: its answers come here
+  std::vector<std::unique_ptr<HttpConnection>> connections_;  // one per thread
+  ApiClient api_;  // must be destroyed first: its callbacks use this object
 };
 
 }  // namespace everstep

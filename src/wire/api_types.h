@@ -17,10 +17,10 @@ void Describe(F& f, Fault& fault) {
   f("column", fault.column);
 }
 
-// What became of one event of a batch: where it stands, or why it is not there.
+// The result for one event of a batch: its position, or the reason for the rejection.
 struct AppendAnswer {
   std::optional<Appended> appended;
-  std::string code;  // of a refusal
+  std::string code;  // of a rejection
   std::string detail;
   std::vector<Fault> faults;
 
@@ -43,7 +43,7 @@ void Describe(F& f, AppendAnswers& answers) {
   f.Required("results", answers.results);
 }
 
-// A hook that waits: what an approval page shows.
+// A waiting hook, as shown on an approval page.
 struct HookView {
   std::string token;
   std::string run_id;
@@ -51,8 +51,8 @@ struct HookView {
   std::string step_id;
   std::string plan_id;
   std::string status;  // of the run
-  std::string kind;    // approval, hook; empty: not a plan's
-  std::string prompt;  // what the approver is asked
+  std::string kind;    // approval, hook; empty: not created by a plan
+  std::string prompt;  // the question for the approver
   std::optional<SystemTime> created_at;
   std::optional<SystemTime> until;
 };
@@ -80,7 +80,7 @@ void Describe(F& f, StepList& list) {
 
 struct RunCounts {
   std::uint64_t events = 0;
-  std::vector<std::uint64_t> runs;  // by status, as LogHealth has them
+  std::vector<std::uint64_t> runs;  // by status, as in LogHealth::runs_by_status
 };
 template <typename F>
 void Describe(F& f, RunCounts& counts) {

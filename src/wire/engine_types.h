@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// The engine's types in the names of the API. Who asks (tenant, actor) comes from the credential
-// and is in none of them.
+// JSON mappings of the engine's types for the API. The tenant and actor of a request come from its
+// credential, so they are not part of any body.
 
 template <typename F>
 void Describe(F& f, PlanRef& ref) {
@@ -22,7 +22,7 @@ void Describe(F& f, PlanRef& ref) {
   f("planVersion", ref.plan_version);
 }
 
-// POST /v1/runs: a document, a reference, or the name of a registered plan.
+// POST /v1/runs: a plan document, a reference, or the name of a registered plan.
 struct StartBody {
   StartBody() { start.trigger_source = "api"; }
 
@@ -199,7 +199,7 @@ void Describe(F& f, RunSnapshot::Counters& counters) {
   f("errorsOpen", counters.errors_open);
 }
 
-// Read only: ToJson(RunSnapshot) writes it, with the members the contract has.
+// For reading only. ToJson(RunSnapshot) writes snapshots, with the contract's members.
 template <typename F>
 void Describe(F& f, RunSnapshot& snapshot) {
   f.Required("runId", snapshot.run_id);

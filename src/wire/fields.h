@@ -20,16 +20,16 @@
 
 namespace everstep {
 
-// A type is described once, by a function `Describe(fields, value)` that names its members in
-// order, and is then both written and read:
+// A type is described once, by a function `Describe(fields, value)` that lists its members in
+// order. The same description serves writing and reading:
 //
 //   template <typename F> void Describe(F& f, StartedRun& run) {
 //     f("runId", run.run_id);
-//     f.Json("inputs", run.inputs);        // a member that is JSON text
-//     f.Required("status", run.status);    // reading faults when it is not there
+//     f.Json("inputs", run.inputs);        // a member that holds JSON text
+//     f.Required("status", run.status);    // a fault on reading if it is missing
 //   }
 
-// Writes members that are not empty, zero, false or unset; required ones always.
+// Writes the members that are not empty, zero, false or unset, and all required ones.
 class FieldWriter {
  public:
   explicit FieldWriter(std::string& out) : json_(out) {}
@@ -106,7 +106,7 @@ class FieldWriter {
   template <typename T>
   void Object(const T& value) {
     json_.BeginObject();
-    // Describe serves reading too, so it takes what it may change; a writer does not.
+    // Describe takes a non-const reference because it also serves reading. Writing changes nothing.
     Describe(*this, const_cast<T&>(value));
     json_.EndObject();
   }
@@ -116,8 +116,8 @@ class FieldWriter {
 
 enum class UnknownMembers : bool { kRefuse, kIgnore };
 
-// Reads members; gathers faults, each with its JSON pointer, up to kFaultsMax: what is wrong a
-// million times is not told a million times.
+// Reads members and collects faults with their JSON pointers. Stops collecting at about kFaultsMax,
+// so that a large invalid document does not produce a large error.
 class FieldReader {
  public:
   FieldReader(const Value& object, std::string pointer, UnknownMembers unknown,

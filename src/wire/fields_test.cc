@@ -24,7 +24,7 @@ RunView SampleView() {
   return view;
 }
 
-TEST(WireFieldsTest, WhatIsWrittenIsReadBack) {
+TEST(WireFieldsTest, ReadsBackWhatItWrote) {
   const std::string text = ToWire(SampleView());
   const auto again = FromWire<RunView>(text, UnknownMembers::kRefuse);
   ASSERT_TRUE(again.has_value()) << ToString(again.error());
@@ -34,14 +34,14 @@ TEST(WireFieldsTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(again->inputs, SampleView().inputs);
 }
 
-TEST(WireFieldsTest, MembersThatAreEmptyAreLeftOut) {
+TEST(WireFieldsTest, EmptyMembersAreOmitted) {
   StartedRun run;
   run.run_id = "r";
   run.status = "RUNNING";
   EXPECT_EQ(ToWire(run), R"({"runId":"r","status":"RUNNING"})");
 }
 
-TEST(WireFieldsTest, EveryFaultIsToldWithItsPlace) {
+TEST(WireFieldsTest, EveryFaultIsReportedWithItsPointer) {
   const auto body = FromWire<StartBody>(
       R"({"plan":5,"prioritty":1,"planRef":{"uri":"file:x"},"priority":99999999999,
           "startAt":"soon"})",
@@ -57,7 +57,7 @@ TEST(WireFieldsTest, EveryFaultIsToldWithItsPlace) {
   EXPECT_EQ(body.error().faults, expected);
 }
 
-TEST(WireFieldsTest, ANewerServersMembersAreIgnoredWhereAsked) {
+TEST(WireFieldsTest, UnknownMembersAreIgnoredOnRequest) {
   const auto run = FromWire<StartedRun>(R"({"runId":"r","status":"PENDING","later":{}})",
                                         UnknownMembers::kIgnore);
   ASSERT_TRUE(run.has_value());
@@ -92,12 +92,12 @@ TEST(WireFieldsTest, ASnapshotIsReadAsItIsWritten) {
   EXPECT_EQ(*again, snapshot);
 }
 
-TEST(WireFieldsTest, WhatIsWrongAMillionTimesIsNotToldAMillionTimes) {
+TEST(WireFieldsTest, TheNumberOfFaultsIsBounded) {
   std::string text = R"({"steps":[1)";
   for (int i = 0; i < 1'000; ++i) text += ",1";
   const auto items = FromWire<RunView>(text + "]}", UnknownMembers::kRefuse);
   ASSERT_FALSE(items);
-  EXPECT_LE(items.error().faults.size(), FieldReader::kFaultsMax + 8) << "and what is missing";
+  EXPECT_LE(items.error().faults.size(), FieldReader::kFaultsMax + 8) << "plus missing members";
   text = R"({"x":1)";
   for (int i = 0; i < 1'000; ++i) text += ",\"x" + std::to_string(i) + "\":1";
   const auto members = FromWire<RunView>(text + "}", UnknownMembers::kRefuse);

@@ -7,7 +7,7 @@
 
 namespace everstep {
 
-// The protocol of workers, as both sides speak it.
+// The worker protocol, used by both the server and the client.
 
 struct WorkerBody {
   std::string name;
@@ -33,10 +33,10 @@ void Describe(F& f, WorkerAnswer& answer) {
   f("leaseMs", answer.lease);
 }
 
-// How a task ended.
+// The outcome of a task.
 struct ReportBody {
   std::string token;
-  std::string result;     // JSON, of a success
+  std::string result;     // JSON, if the task succeeded
   std::string artifacts;  // JSON list of ArtifactRef
   struct Failure {
     std::string code;
@@ -46,7 +46,7 @@ struct ReportBody {
     std::string details;  // JSON
     std::optional<std::chrono::milliseconds> retry_after;
   };
-  std::optional<Failure> error;  // nothing: it succeeded
+  std::optional<Failure> error;  // unset: the task succeeded
 };
 template <typename F>
 void Describe(F& f, ReportBody::Failure& failure) {
@@ -88,7 +88,7 @@ struct TaskBody {
   std::uint32_t logical_attempt = 0;
   std::uint32_t engine_attempt = 0;
   std::string idempotency_key;
-  std::string inputs;  // JSON object, secrets in place
+  std::string inputs;  // JSON object, with secrets filled in
   std::chrono::milliseconds timeout{0};
   std::string traceparent;
   std::string tracestate;
