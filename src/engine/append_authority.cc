@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// Runs in memory, most recently used first. A run leaves from the end when the shard is over its
-// share and nothing of the run is on its way.
+// The runs kept in memory, most recently used first. While the shard exceeds its share of memory,
+// runs without changes in flight are evicted from the end.
 struct AppendAuthority::Shard {
   Shard(Clock& clock, Random& random) : ulids(clock, random) {}
 
@@ -23,12 +23,12 @@ struct AppendAuthority::Shard {
   using Slots = std::list<Slot>;
 
   std::mutex mutex;
-  UlidGenerator ulids;  // guarded by mutex, as all below
+  UlidGenerator ulids;  // guarded by mutex, like all members below
   std::uint64_t generation = 0;
   Slots slots;
   std::unordered_map<RunId, Slots::iterator> by_id;
-  std::unordered_set<RunId> leaving;  // being purged: take no more events
-  Draft::Touched touched;             // of the draft in the making
+  std::unordered_set<RunId> leaving;  // being purged; accept no more events
+  Draft::Touched touched;             // used by the current draft
   std::size_t bytes = 0;
 
   void Clear() {
@@ -36,7 +36,7 @@ struct AppendAuthority::Shard {
     slots.clear();
     bytes = 0;
   }
-  // Forgets what was decided on top of a write that failed since.
+  // Discards runs of an earlier generation: they may include changes whose write failed.
   void Enter(std::uint64_t current) {
     if (generation == current) return;
     Clear();
@@ -80,7 +80,7 @@ AppendAuthority::Submission AppendAuthority::Submit(std::span<const AppendOrder>
   Submission submission;
   submission.entries_.reserve(orders.size());
   while (!orders.empty()) {
-    // Neighbours that go to the same run are decided and committed as one change.
+    // Consecutive orders for the same run are decided and committed as one change.
     std::size_t count = 1;
     while (count < orders.size() && orders[count].run_id == orders[0].run_id) ++count;
     DecideGroup(orders.first(count), defaults, submission.entries_);
@@ -110,13 +110,14 @@ void AppendAuthority::DecideGroup(std::span<const AppendOrder> orders, const Run
   if (corrupt) QuarantineCorrupt(orders[0].run_id, entries, from);
 }
 
-// False when a failed write ended the generation that the decision was made on.
+// Returns false if a failed write ended the generation meanwhile; the caller must decide again.
 bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> orders,
                                      const RunScope& defaults, std::vector<Entry>& entries) {
   const auto refuse_all = [&](const Error& error) {
     for (std::size_t i = 0; i < orders.size(); ++i) entries.push_back({error, nullptr, 0});
   };
-  // What can be read after a write of unknown outcome may not be durable: it answers nothing.
+  // After a write of unknown outcome the store may return state that is not durable, so nothing may
+  // be decided on it.
   const Status open = committer_.CheckOpen();
   if (!open) {
     refuse_all(open.error());
@@ -157,14 +158,14 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
     if (!unit->change.tokens.empty()) tokens_.RecordLocked(unit);
     run.Submitted(unit);
   }
-  // Nobody hears of a refusal before the events that it rests on are durable.
+  // A rejection may depend on events in flight, so it must not be returned before they are durable.
   for (std::size_t i = from; i < entries.size(); ++i) {
     if (!entries[i].placed && entries[i].unit == nullptr) entries[i].unit = run.OnItsWay();
   }
   if (run.state().status == RunStatus::kAbsent) {
     shard.Drop(run.run_id());
   } else {
-    EVERSTEP_ASSERT(&shard.slots.front().run == &run);  // the last used
+    EVERSTEP_ASSERT(&shard.slots.front().run == &run);  // most recently used
     shard.Account(shard.slots.front());
     MakeRoom(shard, &run);
   }
@@ -199,7 +200,7 @@ Result<LiveRun*> AppendAuthority::Load(Shard& shard, const RunId& run_id) {
                    "run " + run_id.value() + " ended as " +
                        std::string(Name((*tombstone)->status)) + " and was removed at " +
                        FormatTimestamp((*tombstone)->removed_at) +
-                       "; its id stays taken until its tombstone goes",
+                       "; its id cannot be reused until its tombstone expires",
                    {}};
     }
     row.run_id = run_id;
@@ -222,7 +223,7 @@ void AppendAuthority::MakeRoom(Shard& shard, const LiveRun* keep) {
   }
 }
 
-// A record of the run does not decode: the run is set aside with the reason, others go on.
+// Quarantines a run with a record that cannot be decoded. Other runs are not affected.
 void AppendAuthority::QuarantineCorrupt(const RunId& run_id, std::vector<Entry>& entries,
                                         std::size_t from) {
   std::string reason;
@@ -233,7 +234,7 @@ void AppendAuthority::QuarantineCorrupt(const RunId& run_id, std::vector<Entry>&
           ErrorCode::kRunQuarantined, "run " + run_id.value() + " is quarantined: " + reason, {}};
     }
   }
-  // Units of this very call come first in the queue, so that nobody waits for whom waits for us.
+  // Await our own units first: the quarantine write below could deadlock behind them.
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].unit) (void)committer_.Await(*entries[i].unit);
   }
@@ -241,7 +242,7 @@ void AppendAuthority::QuarantineCorrupt(const RunId& run_id, std::vector<Entry>&
 }
 
 void AppendAuthority::Quarantine(const RunId& run_id, const std::string& reason) {
-  // Should the mark not get to the disk, the next reader of the damaged record sets it again.
+  // Ignore a failed write: the next reader of the damaged record quarantines the run again.
   (void)committer_.BetweenCommits([&] { return store_.Quarantine(run_id, reason); });
   Shard& shard = ShardOf(run_id);
   const std::lock_guard lock(shard.mutex);

@@ -23,65 +23,64 @@ namespace everstep {
 
 class Draft;
 
-// Where an appended event stands in its run.
+// The position of an appended event in its run.
 struct Placed {
   std::string event_id;
   EventSeq seq;
   Timestamp persisted_at{};
-  bool duplicate = false;         // it was there before: nothing was written
-  bool payload_mismatch = false;  // a duplicate whose payload says something else
+  bool duplicate = false;         // the event was already stored; nothing was written
+  bool payload_mismatch = false;  // a duplicate with a different payload
 
   bool operator==(const Placed&) const = default;
 };
 
-// The only code that adds to a run log. Runs are spread over shards by the hash of their id; a
-// shard has one owner at a time (who holds its lock), so that decisions on a run have one order.
+// The only code that appends to run logs. Runs are distributed over shards by the hash of their id.
+// The shard's lock is held while a decision is made, so the decisions on a run are totally ordered.
 // Thread-safe.
 class AppendAuthority {
  public:
   static constexpr std::size_t kShards = 64;
 
   struct Options {
-    std::uint64_t memory_bytes_max = 32ULL << 20;  // for runs kept in memory, over all shards
+    std::uint64_t memory_bytes_max = 32ULL << 20;  // for runs kept in memory, all shards together
   };
 
-  // Clock and randomness are asked by every thread that appends.
+  // Requires: `clock` and `random` are thread-safe; appending threads call them concurrently.
   AppendAuthority(StateStore& store, Committer& committer, Clock& clock, Random& random,
                   Options options);
   ~AppendAuthority();
 
-  // Orders that have been decided. What was accepted is on its way to the store and must be
-  // awaited.
+  // Decided orders. Accepted events are queued for the store; pass the submission to Await.
   class Submission {
    private:
     friend class AppendAuthority;
     struct Entry {
       Result<Placed> placed;
-      std::shared_ptr<CommitUnit> unit;  // whose outcome decides; null: nothing to wait for
+      std::shared_ptr<CommitUnit> unit;  // the write to wait for; null: none
       std::size_t index = 0;             // of the event in the unit
     };
     std::vector<Entry> entries_;
   };
 
-  // Decides each order, in this order: all its events are accepted as one, or it is refused and the
-  // run is as if it had not come. Members of `defaults` fill what an order that creates a run
-  // leaves empty. Duplicates of earlier events are answered as such.
+  // Decides the orders one after another. An order is accepted with all its events, or rejected
+  // without any effect on the run. If an order creates a run, `defaults` supplies the scope members
+  // that it leaves empty. A duplicate of an earlier event is accepted but not written again.
   Submission Submit(std::span<const AppendOrder> orders, const RunScope& defaults);
 
-  // Waits until what was accepted is durable. One answer for each order:
-  //   Placed          the first event of the order is durable
-  //   kIndeterminate  it may be durable: open the log again, then repeat the order
-  //   other errors    nothing of the order was written
+  // Waits until the accepted events are durable. Returns one result per order:
+  //   Placed          the order is durable; the position is that of its first event
+  //   kIndeterminate  the order may be durable: reopen the log, then repeat it
+  //   other errors    no event of the order was written
   std::vector<Result<Placed>> Await(Submission submission);
 
-  // Takes runs that have ended out of memory and out of the store; runs with events on their way
-  // are left alone. Answers how many were removed.
+  // Removes ended runs from memory and from the store. Skips runs that have not ended or that have
+  // events in flight. Returns the number of removed runs.
   Result<std::size_t> Purge(std::span<const RunId> runs, Timestamp tombstones_expired);
 
-  // Sets a run aside for a reason: it keeps its log and takes no more events.
+  // Quarantines a run: its log is kept, but it accepts no more events.
   void Quarantine(const RunId& run_id, const std::string& reason);
 
-  // Payloads that did not match the event they repeated, since start.
+  // Number of duplicates with a different payload since startup.
   std::uint64_t payload_mismatches() const { return payload_mismatches_.load(); }
   std::uint64_t MemoryBytes();
 

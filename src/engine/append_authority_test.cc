@@ -46,13 +46,13 @@ class AppendAuthorityTest : public testing::Test {
   }
 
   ManualClock clock_;
-  Random& random_ = SystemRandom();  // appenders share it
+  Random& random_ = SystemRandom();  // shared by concurrent appenders
   std::unique_ptr<StateStore> store_ = OpenMemoryStore();
   Committer committer_{*store_, clock_, {}};
   AppendAuthority authority_{*store_, committer_, clock_, random_, {}};
 };
 
-TEST_F(AppendAuthorityTest, DesignRule01AKeyOfEitherVersionIsTakenAndTheRunsOwnIsKept) {
+TEST_F(AppendAuthorityTest, DesignRule01AcceptsKeysOfBothVersionsAndKeepsTheRunsVersion) {
   auto start = Write("run-1", kRunStarted, "", 1);
   start.scope = {"t1", "p1", "dev", "hello-world", "1.0.0"};
   start.key = DigestFromHex("617d570ec27ab09a9da5e49464e48bda8165c82fa220b72a772b170f709be542");
@@ -67,7 +67,7 @@ TEST_F(AppendAuthorityTest, DesignRule01AKeyOfEitherVersionIsTakenAndTheRunsOwnI
 
 TEST_F(AppendAuthorityTest, DesignRule11OutboxRowsAreWrittenWithTheirEventsAndOnlyForNewOnes) {
   ASSERT_TRUE(Append("r", kRunStarted, "", 1).has_value());
-  ASSERT_TRUE(Append("r", kRunStarted, "", 1).has_value()) << "a duplicate enters no outbox";
+  ASSERT_TRUE(Append("r", kRunStarted, "", 1).has_value()) << "a duplicate adds no outbox row";
   ASSERT_TRUE(Append("r", kStepStarted, "a").has_value());
   const auto outbox = store_->Read()->ReadOutbox(Position(0), 10);
   ASSERT_EQ(outbox->size(), 2U);
@@ -120,7 +120,7 @@ TEST_F(AppendAuthorityTest, DesignRule03MarksADuplicateWithAnotherPayload) {
   EXPECT_EQ(Events("r").front().payload, R"({"a":1,"b":2})");
 }
 
-TEST_F(AppendAuthorityTest, FindsADuplicateThatIsStillOnItsWay) {
+TEST_F(AppendAuthorityTest, FindsADuplicateOfAnEventInFlight) {
   const AppendOrder order = Order("r", kRunStarted, "", 1);
   auto first = authority_.Submit(std::span(&order, 1), DefaultScope());
   auto second = authority_.Submit(std::span(&order, 1), DefaultScope());
@@ -142,7 +142,7 @@ TEST_F(AppendAuthorityTest, FindsADuplicateWithinOneCall) {
   EXPECT_EQ(answers[2]->seq, EventSeq(2));
 }
 
-TEST_F(AppendAuthorityTest, AnOrderThatNamesItsAttemptIsNoRepeatOfAnEarlierOne) {
+TEST_F(AppendAuthorityTest, AnOrderWithAnExplicitAttemptIsNoDuplicateOfAnEarlierAttempt) {
   ASSERT_TRUE(Append("r", kRunStarted).has_value());
   auto delayed = Write("r", kStepDelayed, "a");
   delayed.revisit = true;
@@ -154,7 +154,7 @@ TEST_F(AppendAuthorityTest, AnOrderThatNamesItsAttemptIsNoRepeatOfAnEarlierOne) 
   EXPECT_TRUE(Append(Order(delayed))->duplicate);
 }
 
-TEST_F(AppendAuthorityTest, DesignRule05RefusesWhatWouldLeaveATerminalState) {
+TEST_F(AppendAuthorityTest, DesignRule05RefusesEventsAfterATerminalState) {
   ASSERT_TRUE(Append("r", kRunStarted).has_value());
   ASSERT_TRUE(Append("r", kRunCompleted).has_value());
   EXPECT_EQ(RefusalOf(Order("r", kRunCancelled)), ErrorCode::kRunTerminal);
@@ -178,7 +178,7 @@ TEST_F(AppendAuthorityTest, DesignRule17PersistedAtNeverGoesBack) {
   EXPECT_GE(second->persisted_at, first->persisted_at);
 }
 
-TEST_F(AppendAuthorityTest, DesignRule17TheTimeOfOneRunDoesNotHoldUpAnother) {
+TEST_F(AppendAuthorityTest, DesignRule17TheTimeOfOneRunDoesNotAffectAnother) {
   clock_.Advance(std::chrono::hours(3));
   const auto ahead = Append("ahead", kRunStarted);
   clock_.JumpBack(std::chrono::hours(3));
@@ -188,7 +188,7 @@ TEST_F(AppendAuthorityTest, DesignRule17TheTimeOfOneRunDoesNotHoldUpAnother) {
   EXPECT_EQ(Append("right", kStepStarted, "a")->persisted_at, clock_.Now());
 }
 
-TEST_F(AppendAuthorityTest, RefusesAKeyThatIsNotOfThisEventAndSaysWhichOneIs) {
+TEST_F(AppendAuthorityTest, RefusesAWrongKeyAndNamesTheRightOne) {
   auto write = Write("run-001", kStepStarted, "model.orders", 1);
   write.scope.plan_version = "1.2.0";
   ASSERT_TRUE(Append([] {
@@ -214,18 +214,18 @@ TEST_F(AppendAuthorityTest, RefusesAnEventOfAnotherTenant) {
   EXPECT_EQ(RefusalOf(Order(write)), ErrorCode::kRunScopeMismatch);
 }
 
-TEST_F(AppendAuthorityTest, AnOrderIsTakenWholeOrNotAtAll) {
+TEST_F(AppendAuthorityTest, AnOrderIsAtomic) {
   ASSERT_TRUE(Append("r", kRunStarted).has_value());
   const StoredRun before = Stored("r");
   AppendOrder order{RunId("r"), {Write("r", kStepStarted, "a"), Write("r", kStepCompleted, "b")}};
   EXPECT_EQ(RefusalOf(order), ErrorCode::kStepNotFound);
   EXPECT_EQ(Stored("r").state, before.state);
-  EXPECT_TRUE(Append("r", kStepStarted, "a").has_value()) << "as if the order had not come";
+  EXPECT_TRUE(Append("r", kStepStarted, "a").has_value()) << "the rejected order had no effect";
   EXPECT_EQ(Stored("r").state.steps_total, 1U);
   ExpectSound();
 }
 
-TEST_F(AppendAuthorityTest, StartsARunThatIsImplied) {
+TEST_F(AppendAuthorityTest, StartsARunImplicitly) {
   auto write = Write("exec-1", kStepScheduled, "Transform");
   write.starts_run = true;
   EXPECT_EQ(Append(Order(write))->seq, EventSeq(1));
@@ -263,7 +263,7 @@ TEST_F(AppendAuthorityTest, ATokenIsFreeAgainAfterDisposalAndAfterTheRunEnds) {
   ExpectSound();
 }
 
-TEST_F(AppendAuthorityTest, ATokenMayBeKeptForAWhileAfterTheRunEnds) {
+TEST_F(AppendAuthorityTest, ATokenMayStayReservedAfterTheRunEnds) {
   for (const char* run : {"r1", "r2"}) ASSERT_TRUE(Append(run, kRunStarted));
   EventWrite kept = Hook("r1", "h", "t");
   kept.facts.due_at = clock_.Now() + std::chrono::hours(1);
@@ -280,7 +280,7 @@ TEST_F(AppendAuthorityTest, ATokenMayBeKeptForAWhileAfterTheRunEnds) {
   ExpectSound();
 }
 
-TEST_F(AppendAuthorityTest, TheRemovalOfARunFreesATokenThatItKept) {
+TEST_F(AppendAuthorityTest, PurgingARunFreesItsReservedToken) {
   ASSERT_TRUE(Append("r1", kRunStarted));
   EventWrite kept = Hook("r1", "h", "t");
   kept.facts.due_at = clock_.Now() + std::chrono::hours(1);
@@ -382,7 +382,7 @@ TEST_F(AppendAuthorityTest, APurgedRunLeavesATombstoneThatRefusesItsId) {
   ExpectSound();
 }
 
-TEST_F(AppendAuthorityTest, ConcurrentAppendersToOneRunLoseAndRepeatNothing) {
+TEST_F(AppendAuthorityTest, ConcurrentAppendsToOneRunAreNeitherLostNorRepeated) {
   ASSERT_TRUE(Append("r", kRunStarted).has_value());
   constexpr int kThreads = 4;
   constexpr int kEach = 200;

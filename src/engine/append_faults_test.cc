@@ -10,7 +10,7 @@
 #include "testing/manual_clock.h"
 #include "testing/orders.h"
 
-// What callers are told when the disk fails, and when their orders meet on the way to it.
+// Results that callers get when writes fail, and when their orders overlap with orders in flight.
 
 namespace everstep {
 namespace {
@@ -48,7 +48,7 @@ class AppendFaultsTest : public testing::Test {
   std::unique_ptr<AppendAuthority> authority_;
 };
 
-TEST_F(AppendFaultsTest, AnOrderThatBeginsWithARepeatedEventIsAnsweredWhenTheNewOneIsDurable) {
+TEST_F(AppendFaultsTest, AnOrderThatStartsWithADuplicateWaitsForItsNewEvent) {
   ASSERT_TRUE(Append(Order("r", kRunStarted, "", 1)).has_value());
   const AppendOrder order{RunId("r"),
                           {Write("r", kRunStarted, "", 1), Write("r", kStepStarted, "a", 1)}};
@@ -57,10 +57,10 @@ TEST_F(AppendFaultsTest, AnOrderThatBeginsWithARepeatedEventIsAnsweredWhenTheNew
   EXPECT_EQ(placed->seq, EventSeq(1));
   EXPECT_FALSE(placed->duplicate);
   EXPECT_EQ(EventsOf("r"), 2U);
-  EXPECT_EQ(Append(Order("r", kStepCompleted, "a"))->seq, EventSeq(3)) << "the log goes on";
+  EXPECT_EQ(Append(Order("r", kStepCompleted, "a"))->seq, EventSeq(3)) << "the log continues";
 }
 
-TEST_F(AppendFaultsTest, AnOrderOfRepeatedEventsWaitsForTheOneThatIsOnItsWay) {
+TEST_F(AppendFaultsTest, AnOrderOfDuplicatesWaitsForTheEventInFlight) {
   ASSERT_TRUE(Append(Order("r", kRunStarted, "", 1)).has_value());
   disk_->PlanFault(WriteFault::kDiskFull);
   auto step = Submit(Order("r", kStepStarted, "a", 1));
@@ -70,7 +70,7 @@ TEST_F(AppendFaultsTest, AnOrderOfRepeatedEventsWaitsForTheOneThatIsOnItsWay) {
   EXPECT_EQ(Await(std::move(both)).error().code, ErrorCode::kStoreFull);
 }
 
-TEST_F(AppendFaultsTest, ARefusalWaitsForTheEventsItRestsOn) {
+TEST_F(AppendFaultsTest, ARejectionWaitsForTheEventsItDependsOn) {
   ASSERT_TRUE(Append(Order("r", kRunStarted)).has_value());
   disk_->PlanFault(WriteFault::kDiskFull);
   auto end = Submit(Order("r", kRunCompleted));
@@ -85,7 +85,7 @@ TEST_F(AppendFaultsTest, AfterAWriteOfUnknownOutcomeNotEvenADuplicateIsAnswered)
   disk_->PlanFault(WriteFault::kSyncFails);
   const AppendOrder order = Order("r", kStepStarted, "a", 1);
   EXPECT_EQ(Append(order).error().code, ErrorCode::kIndeterminate);
-  EXPECT_EQ(EventsOf("r"), 2U) << "it can be read, and may be lost";
+  EXPECT_EQ(EventsOf("r"), 2U) << "readable, but not known to be durable";
   EXPECT_EQ(Append(order).error().code, ErrorCode::kStoreStopped);
   EXPECT_EQ(Append(Order("r", kRunQueued)).error().code, ErrorCode::kStoreStopped);
 }
@@ -99,7 +99,7 @@ TEST_F(AppendFaultsTest, APurgeOfUnknownOutcomeStopsTheLog) {
   EXPECT_EQ(Append(Order("r", kRunStarted)).error().code, ErrorCode::kStoreStopped);
 }
 
-TEST_F(AppendFaultsTest, APurgeKeepsARunWhoseEndWasNotWritten) {
+TEST_F(AppendFaultsTest, PurgeKeepsARunWhoseEndWasNotWritten) {
   ASSERT_TRUE(Append(Order("r", kRunStarted)).has_value());
   disk_->PlanFault(WriteFault::kDiskFull);
   EXPECT_EQ(Append(Order("r", kRunCompleted)).error().code, ErrorCode::kStoreFull);
@@ -108,7 +108,7 @@ TEST_F(AppendFaultsTest, APurgeKeepsARunWhoseEndWasNotWritten) {
   EXPECT_TRUE(Append(Order("r", kStepStarted, "a")).has_value());
 }
 
-TEST_F(AppendFaultsTest, ARepeatWithinOneCallIsJudgedLikeALaterOne) {
+TEST_F(AppendFaultsTest, ADuplicateWithinOneCallIsTreatedLikeALaterOne) {
   auto hook = Write("b", kHookCreated, "h");
   hook.facts.token = "t";
   auto holder = hook;
@@ -121,11 +121,11 @@ TEST_F(AppendFaultsTest, ARepeatWithinOneCallIsJudgedLikeALaterOne) {
       Order(signal),           Order(changed)};
   const auto answers = authority_->Await(authority_->Submit(orders, DefaultScope()));
   EXPECT_TRUE(answers[4]->duplicate);
-  EXPECT_FALSE(answers[4]->payload_mismatch) << "the conflict's payload is ours, not the writer's";
+  EXPECT_FALSE(answers[4]->payload_mismatch) << "the conflict's payload is not the writer's";
   EXPECT_EQ(answers[6].error().code, ErrorCode::kSignalDuplicate);
 }
 
-TEST_F(AppendFaultsTest, ConcurrentRepeatsOfOneOrderShareItsWrite) {
+TEST_F(AppendFaultsTest, ConcurrentRepeatsOfOneOrderAreWrittenOnce) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 200;
   std::vector<std::thread> threads;

@@ -14,11 +14,11 @@
 
 namespace everstep {
 
-// Wakes those who wait for a run, or for any run, to grow. Carries no events: who wakes reads them
-// from the store. Thread-safe; costs a commit nothing while nobody waits.
+// Wakes threads that wait for new events of one run or of any run. Carries no events: waiters read
+// them from the store. Thread-safe. Costs a commit almost nothing while nobody waits.
 class CommitFeed {
  public:
-  // One who waits. Counts what became durable, so that nothing between two waits is missed.
+  // One waiter. Counts durable writes, so that a write between two waits is not missed.
   class Watch {
    public:
     Watch(CommitFeed& feed, std::string run_id);  // empty: any run
@@ -26,11 +26,11 @@ class CommitFeed {
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
-    // How often the run has grown since the watch began. Ask before reading.
+    // Counts durable changes to the run since the watch was created. Call before reading the log.
     std::uint64_t ticks();
-    // Waits until ticks() is past `seen`. False: it was closed, or time is up.
+    // Waits until ticks() > `seen`. Returns false if the watch was closed or `wait` elapsed.
     bool WaitPast(std::uint64_t seen, std::chrono::milliseconds wait);
-    // As if the run had grown: who waits looks again.
+    // Counts a tick without a write, so that the waiter wakes and reads again.
     void Nudge();
     void Close();
 
@@ -39,25 +39,26 @@ class CommitFeed {
     CommitFeed& feed_;
     const std::string run_id_;
     std::condition_variable changed_;
-    std::uint64_t ticks_ = 0;  // guarded by feed_.mutex_, as closed_
-    bool closed_ = false;
+    std::uint64_t ticks_ = 0;  // guarded by feed_.mutex_
+    bool closed_ = false;      // guarded by feed_.mutex_
   };
 
-  // Told of each write, on the committing thread, before anyone is answered. Must be short.
+  // Notified of each write on the committing thread, before Await returns to any caller. Must not
+  // block.
   class Listener {
    public:
     virtual ~Listener() = default;
     virtual void Durable(std::span<const std::shared_ptr<CommitUnit>> units) = 0;
   };
   void Add(Listener& listener);
-  // On return it is not called any more.
+  // After it returns, the listener is not called any more.
   void Remove(Listener& listener);
 
-  // The committing thread, after each write.
+  // Called by the committing thread after each write.
   void Durable(std::span<const std::shared_ptr<CommitUnit>> units);
 
  private:
-  void NoteWatched();  // mutex_ held
+  void NoteWatched();  // requires mutex_
 
   std::mutex mutex_;
   std::multimap<std::string, Watch*, std::less<>> watches_;  // guarded by mutex_

@@ -9,18 +9,18 @@
 namespace everstep {
 namespace {
 
-// A write larger than this gains nothing and keeps its callers waiting.
+// Larger writes gain no throughput and only delay their callers.
 constexpr std::size_t kUnitsPerWriteMax = 4096;
 
-// Room for so many is kept for the next decision on a run.
+// A unit with capacity for more events than this is not reused.
 constexpr std::size_t kEventsKept = 8;
 
-// With the counts of its shared owner.
+// Including the control block of its shared_ptr.
 static_assert(sizeof(CommitUnit) + 32 <= 1032);
 
 Error Stopped() {
   return {ErrorCode::kStoreStopped,
-          "the store stopped after a write of unknown outcome; open it again to recover",
+          "the store stopped because the outcome of a write is unknown; reopen it to recover",
           {}};
 }
 
@@ -29,7 +29,7 @@ Error Stopped() {
 bool CommitUnit::Reuse() {
   EVERSTEP_ASSERT(settled() && documents_ == nullptr && upkeep_ == nullptr);
   if (change.events.capacity() > kEventsKept) return false;
-  // Whoever makes a decision sets the other members.
+  // The next decision overwrites the other members.
   change.events.clear();
   change.instance_keys.clear();
   change.entities.clear();
@@ -54,7 +54,7 @@ Result<bool> Committer::Submit(const std::shared_ptr<CommitUnit>& unit, std::uin
   const std::lock_guard lock(mutex_);
   if (stopped()) return Stopped();
   if (generation != this->generation()) return false;
-  // Whole milliseconds: what every reader of the contract can parse.
+  // Whole milliseconds, which every consumer of the contract can parse.
   const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
   const Timestamp persisted_at = std::max<Timestamp>(change.state.updated_at, now);
   last_position_ = Position(last_position_.value() + 1);
@@ -68,7 +68,7 @@ Result<bool> Committer::Submit(const std::shared_ptr<CommitUnit>& unit, std::uin
 
 Status Committer::Await(CommitUnit& unit) {
   while (!unit.settled()) {
-    // Of several that wait for the unit that leads, one takes the role.
+    // If several threads await the leading unit, one of them becomes the leader.
     std::uint32_t state = CommitUnit::kLeads;
     if (unit.state_.compare_exchange_strong(state, CommitUnit::kBeingWritten)) {
       Lead();
@@ -121,7 +121,7 @@ void Committer::Lead() {
       queue_.erase(queue_.begin(), end);
     }
   }
-  // The leader's own unit is the first. Upkeep runs alone, between the writes around it.
+  // The leader's own unit comes first. Upkeep runs alone, between the writes before and after it.
   Units together;
   bool alive = true;
   for (auto& unit : units) {
@@ -186,10 +186,10 @@ void Committer::FailAll(const Units& written, const Error& error) {
   failure_ = error;
   if (error.code != ErrorCode::kStoreFull) stopped_.store(true, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_acq_rel);
-  // Their places are free again; the order of commits stays dense.
+  // Reuse the positions of the failed units, so that the commit order has no gaps.
   last_position_ = store_.LastPosition();
   for (const auto& unit : written) Settle(*unit, error);
-  // Whatever is queued was decided on top of what has just failed: it was never written.
+  // Queued units were decided on state that includes the failed write, so they must not be written.
   Discard(queue_);
   std::erase_if(queue_, [](const auto& unit) { return unit->settled(); });
 }

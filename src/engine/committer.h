@@ -15,18 +15,18 @@
 
 namespace everstep {
 
-// One decision on its way to the store. Made by the authority, owned together with the committer.
-// There is one for every decision: what is seldom there is behind a pointer, so that it stays
-// within what the allocator keeps at hand (1,032 bytes with glibc; 2 µs of CPU per step beyond).
+// One decision to be written to the store. Created by AppendAuthority, shared with the Committer.
+// Every decision allocates one, so rarely used members are behind pointers: that keeps the unit
+// within glibc's per-thread cache limit of 1,032 bytes. A larger one costs 2 µs of CPU per step.
 class CommitUnit {
  public:
   RunChange change;
 
   bool settled() const { return state_.load(std::memory_order_acquire) == kSettled; }
-  // Of a settled unit: durable, or why not.
+  // Ok if the unit is durable, else the reason. Requires: settled().
   Status outcome() const { return error_ ? Status(*error_) : Ok(); }
-  // Of a settled unit that nobody else has: it becomes a new one, with the memory that it has.
-  // False: that is more than most need.
+  // Resets the unit for the next decision but keeps its memory. Returns false, and changes nothing,
+  // if it holds more memory than most decisions need. Requires: settled(), and no other owner.
   bool Reuse();
 
  private:
@@ -35,48 +35,51 @@ class CommitUnit {
 
   std::atomic<std::uint32_t> state_{kQueued};
   std::unique_ptr<const Error> error_;  // null: durable
-  // Instead of a change: documents that go into the same write, or upkeep between two writes.
+  // If one is set, the unit is no change but documents to write, or upkeep between two writes.
   std::unique_ptr<const std::vector<TenantDocument>> documents_;
   std::unique_ptr<std::function<Status()>> upkeep_;
 };
 
-// Gathers the decisions of all shards into one atomic, synced write at a time and only then
-// answers.
+// Group commit: writes the decisions of all shards in atomic, synced batches, one batch at a time.
+// Await returns only after the batch is durable.
 //
-// One thread commits: the first that waits on an idle committer takes the role, writes for
-// everybody who is queued, and hands the role to the front of the queue. A lone appender so pays no
-// thread switch (about 25 µs each way, against 170 µs for the write itself), and while one thread
-// syncs the others decide the next batch.
+// One thread at a time is the leader. The first thread that awaits a unit on an idle committer
+// becomes the leader, writes all queued units, and hands the role to the front of the queue. So a
+// lone appender needs no thread switch (about 25 µs each way, compared with 170 µs for the write),
+// and while one thread syncs the others decide the next batch.
 //
-// The queue is bounded by its callers: each blocks in Await before it can submit again.
+// The queue is bounded because each caller blocks in Await before it submits again.
 class Committer {
  public:
   using DurableFn = std::function<void(std::span<const std::shared_ptr<CommitUnit>>)>;
 
-  // `on_durable` is called on the committing thread after each write, before anyone is answered.
+  // `on_durable` is called on the committing thread after each write, before Await returns to any
+  // caller.
   Committer(StateStore& store, Clock& clock, DurableFn on_durable);
 
-  // Decisions are made on state of one generation. A failed write discards all that was decided and
-  // not yet durable: the generation moves on and every state in memory must be read anew.
+  // A decision is valid only in the generation in which it was made. A failed write discards every
+  // decision that is not durable and starts a new generation; in-memory state must be read again.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // Gives the change its place in the order of commits and its persisted_at, and queues it. That is
-  // the clock's time, but never before the run's last event, whose time state.updated_at has until
-  // then. False when `generation` is over: nothing was queued, decide again.
-  // kStoreStopped after a write of unknown outcome.
+  // Assigns the change its position in the commit order and its persisted_at, then queues it.
+  // persisted_at is the clock's time, but never earlier than the run's last event, whose time the
+  // caller passes in state.updated_at. Returns false if `generation` is over: nothing was queued,
+  // and the caller must decide again. kStoreStopped after a write of unknown outcome.
   Result<bool> Submit(const std::shared_ptr<CommitUnit>& unit, std::uint64_t generation);
 
-  // Returns when the unit is settled. Every submitted unit must be awaited; several threads may.
+  // Returns when the unit is settled. Every submitted unit must be awaited; several threads may
+  // await the same unit.
   Status Await(CommitUnit& unit);
 
-  // Puts and removes documents, all or none, in one write with whatever else is on its way. Returns
-  // when they are durable.
+  // Puts and removes documents atomically, in one write together with queued units. On return they
+  // are durable.
   Status Put(std::vector<TenantDocument> documents);
 
-  // Runs `upkeep` between two writes, on the calling thread or the committing one.
+  // Runs `upkeep` between two writes, on the calling thread or the committing one, and returns its
+  // result. Not called after a write of unknown outcome.
   Status BetweenCommits(std::function<Status()> upkeep);
 
-  // Of all durable writes: how long they took, and how many events each had.
+  // Duration and number of events of each durable write.
   HistogramCounts write_us() const { return write_us_.Read(); }
   HistogramCounts write_events() const { return write_events_.Read(); }
 
@@ -87,7 +90,7 @@ class Committer {
  private:
   using Units = std::vector<std::shared_ptr<CommitUnit>>;
 
-  void Enqueue(std::shared_ptr<CommitUnit> unit);  // mutex_ held
+  void Enqueue(std::shared_ptr<CommitUnit> unit);  // requires mutex_
   Status EnqueueAndAwait(const std::shared_ptr<CommitUnit>& unit);
   void Lead();
   bool Write(const Units& units);
@@ -103,10 +106,10 @@ class Committer {
   Histogram<9> write_events_{{1, 3, 10, 30, 100, 300, 1'000, 3'000, 10'000}};
 
   std::mutex mutex_;
-  Units queue_;  // guarded by mutex_, as the next two
-  bool has_leader_ = false;
-  Position last_position_;
-  Error failure_{};  // of the last failed write; the committing thread's own
+  Units queue_;              // guarded by mutex_
+  bool has_leader_ = false;  // guarded by mutex_
+  Position last_position_;   // guarded by mutex_
+  Error failure_{};          // of the last failed write; used by the leader only
   std::atomic<std::uint64_t> generation_{1};
   std::atomic<bool> stopped_{false};
 };

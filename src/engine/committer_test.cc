@@ -39,7 +39,7 @@ class CommitterTest : public testing::Test {
   AppendAuthority authority_{*store_, committer_, clock_, random_, {}};
 };
 
-TEST_F(CommitterTest, OneWriteServesAllThatAreQueued) {
+TEST_F(CommitterTest, OneWriteCommitsAllQueuedUnits) {
   const std::uint64_t before = disk_->writes();
   auto a = Submit(Order("a", kRunStarted));
   auto b = Submit(Order("b", kRunStarted));
@@ -52,8 +52,8 @@ TEST_F(CommitterTest, OneWriteServesAllThatAreQueued) {
   EXPECT_EQ(notified_, 3U);
 }
 
-// The memory of a decision serves the run's next one, so what somebody keeps must not change.
-TEST_F(CommitterTest, WhatSomebodyHoldsOfADecisionStaysAsItIs) {
+// A unit's memory is reused for the run's next decision, but not while the unit has other owners.
+TEST_F(CommitterTest, AUnitThatIsStillHeldIsNotReused) {
   std::vector<std::shared_ptr<CommitUnit>> held;
   Committer committer(*store_, clock_,
                       [&held](auto units) { held.insert(held.end(), units.begin(), units.end()); });
@@ -71,7 +71,7 @@ TEST_F(CommitterTest, WhatSomebodyHoldsOfADecisionStaysAsItIs) {
   EXPECT_EQ(held[2]->change.events.at(0).type, kStepCompleted);
 }
 
-TEST_F(CommitterTest, ADecisionHasNothingOfTheOneBefore) {
+TEST_F(CommitterTest, AReusedUnitHasNothingOfThePreviousDecision) {
   std::vector<RunChange> seen;
   Committer committer(*store_, clock_, [&seen](auto units) {
     for (const auto& unit : units) seen.push_back(unit->change);
@@ -93,7 +93,7 @@ TEST_F(CommitterTest, ADecisionHasNothingOfTheOneBefore) {
   EXPECT_TRUE(seen[3].instance_keys.empty());
 }
 
-TEST_F(CommitterTest, NothingIsAnsweredOrShownBeforeItIsDurable) {
+TEST_F(CommitterTest, NothingIsReturnedOrVisibleBeforeItIsDurable) {
   auto submission = Submit(Order("a", kRunStarted));
   EXPECT_FALSE(store_->Read()->FindRun(RunId("a"))->has_value());
   EXPECT_EQ(notified_, 0U);
@@ -109,7 +109,7 @@ TEST_F(CommitterTest, AFailedWriteStopsTheLogAndItsOutcomeIsUnknown) {
   EXPECT_EQ(Append(Order("b", kRunStarted)).error().code, ErrorCode::kStoreStopped);
 }
 
-TEST_F(CommitterTest, WhatWasDecidedOnTopOfAFailedWriteWasNeverWritten) {
+TEST_F(CommitterTest, DecisionsBasedOnAFailedWriteAreNotWritten) {
   ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
   disk_->PlanFault(WriteFault::kNothingWritten);
   auto first = Submit(Order("a", kStepStarted, "s"));
@@ -119,7 +119,7 @@ TEST_F(CommitterTest, WhatWasDecidedOnTopOfAFailedWriteWasNeverWritten) {
   EXPECT_EQ(notified_, 1U);
 }
 
-TEST_F(CommitterTest, AFullDiskRefusesAndTheLogGoesOnWhenThereIsSpace) {
+TEST_F(CommitterTest, AFullDiskRefusesAppendsUntilThereIsSpace) {
   ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
   disk_->PlanFault(WriteFault::kDiskFull);
   auto step = Submit(Order("a", kStepStarted, "s"));
@@ -128,11 +128,11 @@ TEST_F(CommitterTest, AFullDiskRefusesAndTheLogGoesOnWhenThereIsSpace) {
   EXPECT_EQ(Await(std::move(step)).error().code, ErrorCode::kStoreFull);
   EXPECT_EQ(Await(std::move(completion)).error().code, ErrorCode::kStoreFull);
   EXPECT_EQ(Await(std::move(other)).error().code, ErrorCode::kStoreFull);
-  // Decided anew, on what is really there.
+  // Decided again, on the state that is actually stored.
   EXPECT_EQ(Append(Order("a", kStepCompleted, "s")).error().code, ErrorCode::kStepNotFound);
   EXPECT_EQ(Append(Order("a", kStepStarted, "s"))->seq, EventSeq(2));
   EXPECT_EQ(Append(Order("b", kRunStarted))->seq, EventSeq(1));
-  EXPECT_EQ(store_->LastPosition(), Position(3)) << "the order of commits stays dense";
+  EXPECT_EQ(store_->LastPosition(), Position(3)) << "the commit order has no gaps";
 }
 
 TEST_F(CommitterTest, TokensOfADiscardedDecisionAreFree) {
@@ -149,7 +149,7 @@ TEST_F(CommitterTest, TokensOfADiscardedDecisionAreFree) {
   EXPECT_EQ((*store_->Read()->FindHook("default", "t"))->run_id, RunId("b"));
 }
 
-TEST_F(CommitterTest, DocumentsAreDurableWhenPutReturnsAndAreNobodysEvents) {
+TEST_F(CommitterTest, DocumentsAreDurableWhenPutReturnsAndAreNoEvents) {
   const DocumentKey key{DocumentKind::kMessage, "", "m"};
   EXPECT_TRUE(committer_.Put({{key, "text"}}).has_value());
   EXPECT_EQ(**store_->Read()->FindDocument(key), "text");
@@ -162,8 +162,8 @@ TEST_F(CommitterTest, DocumentsAreDurableWhenPutReturnsAndAreNobodysEvents) {
   EXPECT_TRUE(committer_.Put({{key, "text"}}).has_value());
 }
 
-TEST_F(CommitterTest, DocumentsGoIntoTheWriteOfTheEventsBeforeThem) {
-  // The other thread has to be in the queue before the write begins: it is, in one of many rounds.
+TEST_F(CommitterTest, DocumentsShareTheWriteOfEarlierEvents) {
+  // The other thread must be queued before the write begins, which happens in one of many rounds.
   bool together = false;
   for (int round = 0; round < 10'000 && !together; ++round) {
     const std::string name = std::to_string(round);
@@ -176,7 +176,7 @@ TEST_F(CommitterTest, DocumentsGoIntoTheWriteOfTheEventsBeforeThem) {
     EXPECT_TRUE(Await(std::move(event)).has_value());
     other.join();
     together = disk_->writes() == before + 1;
-    EXPECT_EQ(notified_, static_cast<std::size_t>(round) + 1) << "only the event is told of";
+    EXPECT_EQ(notified_, static_cast<std::size_t>(round) + 1) << "documents do not notify";
   }
   EXPECT_TRUE(together);
 }
@@ -197,7 +197,7 @@ TEST_F(CommitterTest, UpkeepRunsBetweenWrites) {
   EXPECT_TRUE(ran);
 }
 
-TEST(CommitterConcurrent, ManyAppendersShareFewWritesAndAllAreAnswered) {
+TEST(CommitterConcurrent, AllConcurrentAppendersAreAnswered) {
   ManualClock clock;
   const auto store = OpenMemoryStore();
   std::atomic<std::size_t> durable{0};

@@ -19,8 +19,8 @@ bool EndsRun(EventType type) {
          type == EventType::kRunCancelled;
 }
 
-// Whether an event that Judge accepts can still repeat an earlier key. Where an entity does not
-// repeat, acceptance itself proves that this attempt has not had an event of this type.
+// Returns whether an event that Judge accepts may still have the key of an earlier event. For
+// events that do not repeat, acceptance itself proves that this attempt has no event of this type.
 bool MayRepeat(const Event& event, const EntityState* entity) {
   if (SpecOf(event.type).repeats || !event.instance_id.empty() || event.facts.late) return true;
   return event.type == EventType::kStepStarted && entity->status == EntityStatus::kRunning;
@@ -37,7 +37,7 @@ Placed PlaceOf(const Event& event) {
   return {event.event_id, event.seq, event.persisted_at, false, false};
 }
 
-// The answer to several events is the place of the first, and it waits for the last.
+// The answer for several events is the position of the first, but it waits for the last.
 void WaitAlsoFor(const Draft::Answer& next, Draft::Answer& answer) {
   if (!answer.event_index) answer.event_index = next.event_index;
   if (next.earlier == nullptr) return;
@@ -52,14 +52,14 @@ void FillEmpty(std::string& member, const std::string& fallback) {
 
 }  // namespace
 
-// How the draft stood before an order of several events.
+// The draft's state before an order of several events.
 struct Draft::Savepoint {
   RunState state;
   std::size_t events;
   std::size_t instance_keys;
   std::size_t tokens;
   std::size_t alarms;
-  std::vector<std::pair<EntityState*, EntityState>> entities;  // as they were
+  std::vector<std::pair<EntityState*, EntityState>> entities;  // with their state before
 };
 
 Draft::Draft(LiveRun& run, World world)
@@ -83,7 +83,7 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
   if (!expanded) return {std::move(expanded).error(), nullptr, std::nullopt};
   const std::vector<EventWrite>& writes = expands ? *expanded : order.events;
   if (empty()) {
-    // An event is large to move. Most drafts have one order.
+    // Events are expensive to move, and most drafts have one order.
     unit_->change.events.reserve(writes.size());
   }
   Savepoint savepoint{run_.state(),
@@ -137,7 +137,7 @@ Draft::Answer Draft::ApplyRule(const AppendOrder& order, const RunScope& default
   const std::size_t before = unit_->change.events.size();
   Answer answer{Placed{}, nullptr, std::nullopt};
   if (writes->empty()) {
-    // It rests on the last event, which may be on its way, or in this very draft.
+    // The decision depends on the run's last event, which may be in flight or in this draft.
     answer.placed = Placed{{}, run_.state().last_seq, run_.state().updated_at, true};
     answer.earlier = run_.OnItsWay();
     if (before > 0) answer.event_index = before - 1;
@@ -192,7 +192,8 @@ Draft::Answer Draft::Place(const EventWrite& write, const RunScope& defaults) {
   if (write.foreign && state.status != RunStatus::kAbsent && state.engine_run_ref == kOwnEngine) {
     return refuse({ErrorCode::kRunOwnedByEngine,
                    "run " + run_.run_id().value() +
-                       " is decided by the engine; give it orders by signals and hooks",
+                       " is executed by the engine and accepts no external events; use signals or "
+                       "hooks instead",
                    {}});
   }
 
@@ -257,7 +258,7 @@ Status Draft::CheckScope(const EventWrite& write) const {
   const auto compare = [&faults](const char* pointer, const std::string& own,
                                  const std::string& given) {
     if (given.empty() || given == own) return;
-    faults.push_back({pointer, "is \"" + given + "\", the run has \"" + own + "\""});
+    faults.push_back({pointer, "is \"" + given + "\", but the run has \"" + own + "\""});
   };
   compare("/tenantId", ours.tenant_id, theirs.tenant_id);
   compare("/projectId", ours.project_id, theirs.project_id);
@@ -265,7 +266,8 @@ Status Draft::CheckScope(const EventWrite& write) const {
   compare("/planId", ours.plan_id, theirs.plan_id);
   compare("/planVersion", ours.plan_version, theirs.plan_version);
   if (faults.empty()) return Ok();
-  return Error{ErrorCode::kRunScopeMismatch, "run " + run_.run_id().value() + " belongs elsewhere",
+  return Error{ErrorCode::kRunScopeMismatch,
+               "the event's scope does not match that of run " + run_.run_id().value(),
                std::move(faults)};
 }
 
@@ -280,7 +282,7 @@ Status Draft::CheckPresentedKey(const EventWrite& write, const Event& event) con
   const auto v2 = IdempotencyKey(KeyVersion::kV2, run_.run_id(), state.scope, event);
   if (*write.key == v1 || *write.key == v2) return Ok();
   return Error{ErrorCode::kIdempotencyKeyMismatch,
-               "the idempotency key does not belong to this event",
+               "the idempotency key does not match the event",
                {{"/idempotencyKey", "must be " + ToHex(v1) + " (v1) or " + ToHex(v2) + " (v2)"}}};
 }
 
@@ -293,7 +295,7 @@ Result<std::optional<Draft::Answer>> Draft::FindDuplicate(const EventWrite& writ
   if (!found) return std::move(found).error();
   if (!*found) {
     if (event.type != EventType::kHookCreated) return std::optional<Answer>();
-    // The hook may have met a taken token before: that is how its creation was recorded.
+    // If the token was taken, the creation of the hook was recorded as a conflict.
     event.type = EventType::kHookConflict;
     return FindDuplicate(write, std::move(event));
   }
@@ -310,14 +312,14 @@ Result<std::optional<Draft::Answer>> Draft::AnswerRepeat(const EventWrite& write
   const bool signal = SpecOf(existing.type).entity == EntityKind::kSignal;
   if (signal && placed.payload_mismatch) {
     return Error{ErrorCode::kSignalDuplicate,
-                 "signal " + existing.entity_id + " was decided before with another content",
+                 "signal " + existing.entity_id + " was already decided with different content",
                  {}};
   }
   return std::optional(Answer{std::move(placed), std::move(where.earlier), where.event_index});
 }
 
-// Where a step may run again, an order that opens a further attempt, or that the rules refuse, may
-// be a late repeat of one in an earlier attempt. Not if it names its attempt itself.
+// If a step may run again, an order that starts another attempt, or that the rules reject, may be a
+// late duplicate of an event of an earlier attempt, unless it specifies its attempt.
 Result<std::optional<Draft::Answer>> Draft::FindEarlierVisit(const EventWrite& write, Event event) {
   if (write.instance_id.empty() || write.logical_attempt != 0) return std::optional<Answer>();
   while (--event.logical_attempt > 0) {
@@ -327,7 +329,7 @@ Result<std::optional<Draft::Answer>> Draft::FindEarlierVisit(const EventWrite& w
   return std::optional<Answer>();
 }
 
-// Reserves the hook's token, or turns the event into the conflict that it is.
+// Reserves the hook's token. If another hook holds it, changes the event to kHookConflict.
 Status Draft::SettleToken(Event& event) {
   if (!token_lock_.owns_lock()) token_lock_ = world_.tokens.Lock();
   const std::string& token = event.facts.token;
@@ -362,7 +364,7 @@ Status Draft::SettleToken(Event& event) {
 Status Draft::Record(Event&& event, EntityState* entity) {
   static EntityState none;
   RunState& state = run_.state();
-  // Everything that can fail comes before the first change.
+  // Everything that can fail must come before the first modification.
   Released hooks;
   Released waits;
   if (EndsRun(event.type) && state.hooks_active > 0) {
@@ -423,7 +425,7 @@ void Draft::ChangeAlarm(const Event& event, const EntityState& before) {
 
 void Draft::Touch(EntityKey key, EntityState* entity) {
   if (undo_ != nullptr) undo_->emplace_back(entity, *entity);
-  // From the back: an entity's events come together. A set would cost more than it saves.
+  // Search from the back, because events of an entity come together. A set would be slower.
   const auto known = std::find_if(world_.touched.rbegin(), world_.touched.rend(),
                                   [entity](const auto& other) { return other.second == entity; });
   if (known == world_.touched.rend()) world_.touched.emplace_back(std::move(key), entity);
@@ -456,7 +458,7 @@ std::shared_ptr<CommitUnit> Draft::Finish(const std::function<RunNo()>& new_run_
 }
 
 std::string Draft::NewEventId() {
-  // In the manner of the run's own id.
+  // In the same format as the run's id.
   return run_.has_uuid() ? NewUuid(world_.random) : "evnt_" + world_.ulids.Next();
 }
 

@@ -13,8 +13,8 @@
 
 namespace everstep {
 
-// One decision on one run in the making: judges orders against the run's live state, applies those
-// that pass, and collects what they change. The shard's lock is held throughout.
+// A decision on one run while it is being made: checks orders against the run's live state, applies
+// the accepted ones, and collects their changes. The shard's lock must be held for its lifetime.
 class Draft {
  public:
   using Touched = std::vector<std::pair<EntityKey, EntityState*>>;
@@ -22,24 +22,24 @@ class Draft {
     TokenLedger& tokens;
     UlidGenerator& ulids;
     Random& random;
-    Touched& touched;  // the draft's own; its memory serves one draft after another
+    Touched& touched;  // scratch memory, reused by successive drafts
     Timestamp now;
   };
 
   Draft(LiveRun& run, World world);
 
-  // What became of an order: an answer, and where to wait for it.
+  // The result of an order, and the write that it has to wait for.
   struct Answer {
     Result<Placed> placed;
-    std::shared_ptr<CommitUnit> earlier;     // a duplicate of an event still on its way
-    std::optional<std::size_t> event_index;  // of the first of its events that is in this draft
+    std::shared_ptr<CommitUnit> earlier;     // set for a duplicate of an event in flight
+    std::optional<std::size_t> event_index;  // of its first event in this draft, if any
   };
   Answer Apply(const AppendOrder& order, const RunScope& defaults);
 
   bool empty() const { return unit_->change.events.empty(); }
-  // What the events of this draft become durable with.
+  // The unit that will contain the events of this draft.
   const std::shared_ptr<CommitUnit>& unit() const { return unit_; }
-  // Completes the change. `new_run_no` is asked when the draft creates its run.
+  // Completes the change. `new_run_no` is called if the draft creates the run.
   std::shared_ptr<CommitUnit> Finish(const std::function<RunNo()>& new_run_no);
 
  private:
@@ -53,7 +53,7 @@ class Draft {
   Sha256Digest KeyOf(const Event& event) const;
   Status CheckPresentedKey(const EventWrite& write, const Event& event) const;
   Result<std::optional<Answer>> FindDuplicate(const EventWrite& write, Event event);
-  // Where an event is that is not yet durable; neither is set when it is.
+  // Where an event is that is not durable yet. Neither is set for a durable event.
   struct Whereabouts {
     std::shared_ptr<CommitUnit> earlier;
     std::optional<std::size_t> event_index;
@@ -72,10 +72,11 @@ class Draft {
 
   LiveRun& run_;
   World world_;
-  std::unique_lock<std::mutex> token_lock_;  // from the first decision on a token to the end
+  std::unique_lock<std::mutex> token_lock_;  // held from the first decision on a token
   std::shared_ptr<CommitUnit> unit_;
-  const Timestamp updated_before_;  // the run, by what was decided before
-  std::vector<std::pair<EntityState*, EntityState>>* undo_ = nullptr;  // set while it may be needed
+  const Timestamp updated_before_;  // the run's updated_at before this draft
+  // Set while a rollback may be needed.
+  std::vector<std::pair<EntityState*, EntityState>>* undo_ = nullptr;
 };
 
 }  // namespace everstep

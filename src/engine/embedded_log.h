@@ -12,7 +12,7 @@
 
 namespace everstep {
 
-// The log on a store in this process: the composition of store, authority, committer and feed.
+// A Log on a store in this process, composed of store, append authority, committer and commit feed.
 class EmbeddedLog final : public Log {
  public:
   struct Options {

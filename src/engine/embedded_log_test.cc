@@ -45,7 +45,7 @@ class EmbeddedLogTest : public testing::Test {
   EmbeddedLog log_{OpenMemoryStore(), clock_, random_, {}};
 };
 
-TEST_F(EmbeddedLogTest, ASnapshotIsOfNowOrOfAnyEarlierPoint) {
+TEST_F(EmbeddedLogTest, SnapshotsShowTheCurrentOrAnEarlierState) {
   SmallRun("r");
   EXPECT_EQ(log_.Snapshot("r", {})->status, "COMPLETED");
   EXPECT_EQ(log_.Snapshot("r", 2)->status, "RUNNING");
@@ -57,7 +57,7 @@ TEST_F(EmbeddedLogTest, ASnapshotIsOfNowOrOfAnyEarlierPoint) {
   EXPECT_EQ(log_.Snapshot("nobody", {}).error().code, ErrorCode::kRunNotFound);
 }
 
-TEST_F(EmbeddedLogTest, BadEventsOfABatchAreAnsweredAndTheOthersAppended) {
+TEST_F(EmbeddedLogTest, InvalidEventsOfABatchAreRejectedAndTheOthersAppended) {
   const std::string good = Contract("r", "RunStarted");
   const std::string wrong = Contract("r", "StepStarted");  // no stepId
   const std::string next = Contract("r", "StepStarted", "a");
@@ -71,7 +71,7 @@ TEST_F(EmbeddedLogTest, BadEventsOfABatchAreAnsweredAndTheOthersAppended) {
   EXPECT_EQ(answers[3]->run_seq, 2U);
 }
 
-TEST_F(EmbeddedLogTest, NobodyElseWritesTheLogOfARunThatTheEngineDecidesFor) {
+TEST_F(EmbeddedLogTest, ExternalEventsForARunOfTheEngineAreRejected) {
   EventWrite queued;
   queued.type = EventType::kRunQueued;
   queued.run_id = RunId("own");
@@ -85,7 +85,7 @@ TEST_F(EmbeddedLogTest, NobodyElseWritesTheLogOfARunThatTheEngineDecidesFor) {
   EXPECT_EQ(log_.Snapshot("own", {})->status, "PENDING");
 }
 
-TEST_F(EmbeddedLogTest, OneWhoMayWriteForATenantDoesNotLearnOfOthers) {
+TEST_F(EmbeddedLogTest, ATenantOnlyWriterDoesNotLearnOfOtherTenantsRuns) {
   SmallRun("theirs");
   AppendDefaults acme;
   acme.tenant_id = "acme";
@@ -103,7 +103,7 @@ TEST_F(EmbeddedLogTest, OneWhoMayWriteForATenantDoesNotLearnOfOthers) {
   absent.replace(absent.find("nobody"), 6, "theirs");
   EXPECT_EQ(append(step("theirs")), absent);
   const auto named = log_.Append(Dialect::kContract, Contract("mine", "RunStarted"), acme);
-  ASSERT_FALSE(named.has_value()) << "it says that it is of tenant default";
+  ASSERT_FALSE(named.has_value()) << "the event names tenant default";
   EXPECT_EQ(named.error().code, ErrorCode::kAuthzTenantForbidden);
 }
 
@@ -134,12 +134,12 @@ TEST_F(EmbeddedLogTest, OneLogIsWrittenInFourVocabulariesAndReadInAll) {
   EXPECT_EQ(read(Dialect::kNative), all);
   EXPECT_EQ(read(Dialect::kDevkit), all);
   EXPECT_EQ(read(Dialect::kCloudEvents), all);
-  EXPECT_EQ(read(Dialect::kContract).size(), 4U) << "the contract has no word for StepScheduled";
+  EXPECT_EQ(read(Dialect::kContract).size(), 4U) << "the contract has no StepScheduled";
   EXPECT_GE(read(Dialect::kNoetl).size(), 4U);
   EXPECT_EQ(read(Dialect::kElephant).size(), 3U) << "steps only";
 }
 
-TEST_F(EmbeddedLogTest, AStepRunsAgainButAnOldDocumentDeliveredAgainIsADuplicate) {
+TEST_F(EmbeddedLogTest, AStepMayRunAgainButARedeliveredDocumentIsADuplicate) {
   const auto document = [](const std::string& id, const std::string& status) {
     return R"({"id":")" + id + R"(","source":"elephant.workflow","detail-type":"WorkflowEvent",)" +
            R"("detail":{"executionId":"exec-1","county":"Cook","phase":"Transform",)" +
@@ -159,7 +159,7 @@ TEST_F(EmbeddedLogTest, AStepRunsAgainButAnOldDocumentDeliveredAgainIsADuplicate
   EXPECT_TRUE(log_.Verify()->findings.empty());
 }
 
-TEST_F(EmbeddedLogTest, ReadingGoesOnWhereAPageEnded) {
+TEST_F(EmbeddedLogTest, ReadingContinuesAfterAPage) {
   SmallRun("r");
   EventRequest request;
   request.run_id = "r";
@@ -236,7 +236,7 @@ TEST_F(EmbeddedLogTest, RetentionRemovesWholeRunsThatEndedLongAgo) {
   EXPECT_TRUE(log_.Verify({})->findings.empty());
 }
 
-TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHad) {
+TEST_F(EmbeddedLogTest, RetentionKeepsRunsThatASinkStillNeeds) {
   SmallRun("old");
   clock_.Advance(std::chrono::seconds(1));
   SmallRun("later");
@@ -249,7 +249,7 @@ TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHad) {
   SinkMove move{.mark = {sink, Position(later->position.value() - 1)}, .died = {}, .gone = {}};
   move.died.push_back({RunId("old"), EventSeq(1), EventType::kRunStarted, {}, {}, 1, "no"});
   ASSERT_TRUE(log_.store().MoveSink(move));
-  EXPECT_EQ(*log_.ApplyRetention(policy), 0U) << "one is a dead letter, one not delivered";
+  EXPECT_EQ(*log_.ApplyRetention(policy), 0U) << "one run has a dead letter, one is undelivered";
   move.gone = {{RunId("old"), EventSeq(1)}};
   move.died.clear();
   ASSERT_TRUE(log_.store().MoveSink(move));
@@ -259,7 +259,7 @@ TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHad) {
   EXPECT_EQ(*log_.ApplyRetention(policy), 1U) << "nothing waits for a closed sink";
 }
 
-TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHadAlsoWhenTheClockWasAhead) {
+TEST_F(EmbeddedLogTest, RetentionKeepsRunsThatASinkStillNeedsIfTheClockWasAhead) {
   clock_.Advance(std::chrono::hours(24 * 50));
   SmallRun("ahead");
   clock_.JumpBack(std::chrono::hours(24 * 50));
@@ -272,10 +272,10 @@ TEST_F(EmbeddedLogTest, RetentionLeavesWhatASinkHasNotHadAlsoWhenTheClockWasAhea
   EXPECT_EQ(*log_.ApplyRetention(policy), 0U);
   move.mark.position = log_.store().LastPosition();
   ASSERT_TRUE(log_.store().MoveSink(move));
-  EXPECT_EQ(*log_.ApplyRetention(policy), 1U) << "the run that is not from the future";
+  EXPECT_EQ(*log_.ApplyRetention(policy), 1U) << "the run without future timestamps";
 }
 
-TEST_F(EmbeddedLogTest, EventsSinceATimeAreOfThatTimeAlsoWhenTheClockWasAhead) {
+TEST_F(EmbeddedLogTest, ReadSinceIsCorrectIfTheClockWasAhead) {
   clock_.Advance(std::chrono::hours(3));
   SmallRun("ahead");
   clock_.JumpBack(std::chrono::hours(3));
@@ -312,7 +312,7 @@ TEST_F(EmbeddedLogTest, DefaultsOfNewRunsAreChecked) {
   EXPECT_EQ(refused.error().faults[0].pointer, "/tenantId");
 }
 
-TEST_F(EmbeddedLogTest, SubscriptionGivesThePastAndThenWhatComes) {
+TEST_F(EmbeddedLogTest, SubscriptionReturnsPastAndThenNewEvents) {
   Must(Contract("r", "RunStarted"));
   const auto subscription = log_.Subscribe("r", 0, Dialect::kNative);
   EXPECT_EQ((*subscription)->Next(10, std::chrono::milliseconds(0))->size(), 1U);
@@ -325,7 +325,7 @@ TEST_F(EmbeddedLogTest, SubscriptionGivesThePastAndThenWhatComes) {
   EXPECT_EQ((*subscription)->position(), 2U);
 }
 
-TEST_F(EmbeddedLogTest, SubscriptionTellsHowFarItIsBehind) {
+TEST_F(EmbeddedLogTest, SubscriptionReportsItsLag) {
   SmallRun("r");
   for (const char* run : {"r", ""}) {
     const auto subscription = log_.Subscribe(run, 1, Dialect::kNative);
@@ -339,13 +339,13 @@ TEST_F(EmbeddedLogTest, SubscriptionTellsHowFarItIsBehind) {
   }
 }
 
-TEST_F(EmbeddedLogTest, SubscriptionResumesBehindWhatWasSeen) {
+TEST_F(EmbeddedLogTest, SubscriptionResumesAfterTheEventsSeen) {
   SmallRun("r");
   const auto subscription = log_.Subscribe("r", 2, Dialect::kNative);
   EXPECT_EQ((*subscription)->Next(10, std::chrono::milliseconds(0))->size(), 2U);
 }
 
-TEST_F(EmbeddedLogTest, SubscriptionToAllRunsFollowsTheOrderOfCommits) {
+TEST_F(EmbeddedLogTest, SubscriptionToAllRunsFollowsTheCommitOrder) {
   SmallRun("a");
   SmallRun("b");
   const auto all = log_.Subscribe("", 0, Dialect::kNative);
@@ -404,7 +404,7 @@ class EmbeddedLogOnDisk : public testing::Test {
   std::string directory_;
 };
 
-TEST_F(EmbeddedLogOnDisk, KeepsItsRunsOverAReopening) {
+TEST_F(EmbeddedLogOnDisk, KeepsItsRunsWhenReopened) {
   {
     const auto log = Open("log");
     ASSERT_TRUE(log->Append(Dialect::kContract, Contract("r", "RunStarted")).has_value());
@@ -431,7 +431,7 @@ TEST_F(EmbeddedLogOnDisk, ABackupRestoresToTheSameLog) {
             ErrorCode::kStoreNotFound);
 }
 
-TEST_F(EmbeddedLogOnDisk, ReadersBesideTheOwnerSeeWhatItAppends) {
+TEST_F(EmbeddedLogOnDisk, ReadOnlyLogsSeeWhatTheOwnerAppends) {
   const auto owner = Open("log");
   ASSERT_TRUE(owner->Append(Dialect::kContract, Contract("r", "RunStarted")).has_value());
   LogOptions options;

@@ -36,12 +36,12 @@ Result<ProjectionLag> EventSubscription::Lag() {
 Result<std::vector<LogEvent>> EventSubscription::Next(std::size_t limit,
                                                       std::chrono::milliseconds wait) {
   while (true) {
-    // Ticks first, then the read: what becomes durable in between is seen by one or the other.
+    // Take ticks before reading, so that a write between the two is not missed.
     const std::uint64_t seen = watch_.ticks();
     const std::uint64_t before = after_;
     auto events = ReadOn(limit);
     if (!events || !events->empty()) return events;
-    if (after_ != before) continue;  // read on, but nothing that this dialect has a word for
+    if (after_ != before) continue;  // events were read, but none can be expressed in this dialect
     if (!watch_.WaitPast(seen, wait)) return std::vector<LogEvent>();
   }
 }

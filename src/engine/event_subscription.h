@@ -10,10 +10,10 @@
 
 namespace everstep {
 
-// Reads a run's log, or the outbox over all runs, as it grows.
+// Follows a run's log or, for all runs, the outbox.
 class EventSubscription final : public Subscription {
  public:
-  // `after`: runSeq, or with an empty run id the position of the outbox.
+  // `after`: a runSeq, or a position in the outbox if the run id is empty.
   struct From {
     RunId run_id;
     std::uint64_t after;

@@ -11,26 +11,27 @@ namespace everstep {
 
 RunIdentity IdentityOf(const StoredRun& run);
 
-// The event in a dialect's words, appended to `out`: none, one or several.
+// Renders the event in a dialect and appends the views to `out`: none, one or several.
 void AddViews(Dialect dialect, const StoredRun& run, const Event& event,
               std::vector<LogEvent>& out);
 
-// The run, or kRunNotFound, kRunExpired.
+// Returns the run. kRunNotFound, kRunExpired.
 Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id);
 
-// Which events are wanted; an empty member: any.
+// A filter for runs and their events; an empty member matches any.
 struct RunsOf {
   std::string tenant_id{};
   std::string project_id{};
   std::string environment_id{};
   std::string plan_id{};
-  Timestamp since{};  // persisted then or later
+  Timestamp since{};  // persisted at this time or later
 
   bool Has(const RunScope& scope) const;
 };
 
-// Walks the outbox behind `after`: views of the events of these runs until `limit` entries were
-// read. Moves `after` on.
+// Returns views of the events of matching runs that follow `after` in the outbox, and advances
+// `after`. Reads at most `limit` outbox entries, and stops once there are `limit` views or their
+// events exceed 16 MiB.
 Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf& runs,
                                               Dialect dialect, std::size_t limit, Position& after);
 inline Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader,

@@ -7,9 +7,9 @@
 namespace everstep {
 namespace {
 
-// Enough to keep a busy run's working set, little enough for thousands of runs.
+// Large enough for the working set of a busy run, small enough for thousands of runs.
 constexpr std::size_t kEntitiesKept = 256;
-constexpr std::size_t kEntityBytes = 420;  // a typical entity with its place in the map
+constexpr std::size_t kEntityBytes = 420;  // a typical entity, including its map node
 
 }  // namespace
 
@@ -62,7 +62,7 @@ Result<std::optional<LiveRun::Found>> LiveRun::FindWithKeyOf(const Event& like) 
 }
 
 void LiveRun::DropSettled() {
-  // They settle in order.
+  // Units settle in order.
   if (pending_.empty() || !pending_.front()->settled()) return;
   if (pending_.back()->settled()) spare_ = std::move(pending_.back());
   std::erase_if(pending_, [](const auto& unit) { return unit == nullptr || unit->settled(); });
@@ -71,8 +71,8 @@ void LiveRun::DropSettled() {
 std::shared_ptr<CommitUnit> LiveRun::NewUnit() {
   DropSettled();
   if (spare_.use_count() != 1) return std::make_shared<CommitUnit>();
-  // To be counted alone does not say that what others did with it has happened before; to take part
-  // in the counting does.
+  // use_count() is a relaxed load and does not synchronize with the other owners' last accesses.
+  // Releasing a reference of our own does.
   std::shared_ptr<CommitUnit>(spare_).reset();
   if (!spare_->Reuse()) return std::make_shared<CommitUnit>();
   return std::move(spare_);

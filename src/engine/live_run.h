@@ -14,8 +14,8 @@
 
 namespace everstep {
 
-// A run in memory: its row, the entities that recent decisions touched, and what is on its way to
-// the store. The owning shard's lock guards it.
+// A run in memory: its stored state, the entities touched by recent decisions, and the changes in
+// flight to the store. Guarded by the owning shard's lock.
 class LiveRun {
  public:
   LiveRun(StateStore& store, StoredRun stored)
@@ -27,31 +27,32 @@ class LiveRun {
   StoredRun& stored() { return stored_; }
   RunState& state() { return stored_.state; }
   const RunId& run_id() const { return stored_.run_id; }
-  bool has_uuid() const { return has_uuid_; }  // its id is one
+  bool has_uuid() const { return has_uuid_; }  // the run id is a version 4 UUID
 
-  // The entity's state, read from the store when it is not here; absent if there is none.
+  // Returns the entity's state, loading it from the store if necessary. Its status is kAbsent if
+  // there is no such entity. The pointer stays valid until TrimEntities.
   Result<EntityState*> Entity(const EntityKey& key);
-  // Those of one kind, from the store and from here.
+  // Returns all entities of one kind, including those in the store.
   Result<std::map<EntityKey, EntityState*>> Entities(EntityKind kind);
 
-  // The event with the key of `like`, durable or on its way.
+  // An event, durable or in flight, that has the idempotency key of `like`.
   struct Found {
     Event event;
-    std::shared_ptr<CommitUnit> unit;  // where it is on its way; null: durable
+    std::shared_ptr<CommitUnit> unit;  // the unit in flight that contains it; null: durable
   };
   Result<std::optional<Found>> FindWithKeyOf(const Event& like);
 
-  // For the next decision. It may be the last one's, once that has settled: the memory of a unit
-  // and its parts is most of what a decision needs.
+  // Returns a unit for the next decision. Reuses a settled unit if possible, because most of the
+  // memory that a decision needs is in its unit.
   std::shared_ptr<CommitUnit> NewUnit();
-  // What was decided has been submitted as `unit`.
+  // Must be called after the decision was submitted as `unit`.
   void Submitted(std::shared_ptr<CommitUnit> unit);
 
-  // The last of what is on its way; null when nothing is.
+  // The last unit in flight; null if there is none.
   std::shared_ptr<CommitUnit> OnItsWay();
-  // Nothing is on its way: the store alone can answer for this run.
+  // Returns true if no unit is in flight, so the store has the run's complete state.
   bool AtRest();
-  // Forgets entities that the store can give back. Only at rest.
+  // Drops cached entities if there are too many. Requires: AtRest().
   void TrimEntities();
   std::size_t MemoryBytes() const;
 
@@ -65,10 +66,10 @@ class LiveRun {
   StateStore& store_;
   StoredRun stored_;
   const bool has_uuid_;
-  bool complete_;  // all entities of the run are here: the store need not be asked for others
+  bool complete_;  // entities_ contains all entities of the run
   std::unordered_map<EntityKey, EntityState, EntityHash> entities_;
-  std::vector<std::shared_ptr<CommitUnit>> pending_;  // in order; settled ones go in time
-  std::shared_ptr<CommitUnit> spare_;                 // has settled; others may still look at it
+  std::vector<std::shared_ptr<CommitUnit>> pending_;  // in order; may include settled units
+  std::shared_ptr<CommitUnit> spare_;                 // settled; others may still hold it
 };
 
 }  // namespace everstep

@@ -43,7 +43,7 @@ Status RestoreLog(const std::string& backup, const std::string& directory) {
   if (fs::exists(directory, failed)) {
     return Error{ErrorCode::kStoreExists, directory + " exists; restore into a new directory", {}};
   }
-  // Copied under another name first: a directory with the final name is always whole.
+  // Copy to a temporary name first, so that `directory` is complete if it exists.
   const std::string partial = directory + ".partial";
   fs::remove_all(partial, failed);
   fs::copy(backup, partial, fs::copy_options::recursive, failed);

@@ -11,24 +11,25 @@
 
 namespace everstep {
 
-// Decides what an order appends from how its run stands when the order's turn comes. Called with
-// the run's lock held: must not wait, and not call the authority. A decision whose commit had to
-// be given up is made again.
+// Decides which events an order appends, based on the state of its run at that moment. Called with
+// the shard's lock held, so it must not block or call AppendAuthority. Called again if a failed
+// write invalidates the decision.
 class OrderRule {
  public:
   virtual ~OrderRule() = default;
 
-  // The entity it wants to see; nothing: the run is enough.
+  // The entity that Decide needs to see, if any.
   virtual std::optional<EntityKey> About() const = 0;
-  // An event of its own that tells, by its key, that the order was carried out before: then it is
-  // answered as that event's repeat. Null: nothing tells.
+  // An event whose idempotency key identifies the order. If the log already has it, the order is
+  // answered as its duplicate and Decide is not called. Null: repeats are not detected.
   virtual const EventWrite* Mark() const = 0;
-  // The events to append, as one. None: nothing has to be written, and that is an answer too.
+  // Returns the events to append atomically. An empty list is valid: the order is accepted and
+  // nothing is written.
   virtual Result<std::vector<EventWrite>> Decide(const RunState& run,
                                                  const EntityState& entity) = 0;
-  // How run and entity stand after them; a run that is new has no number yet. `events` are those
-  // that were recorded for the order, not yet durable and without persisted_at; duplicates of
-  // earlier ones are not among them.
+  // Called with the run and the entity as they are after the order; a new run has no number yet.
+  // `events` are the events recorded for the order, without duplicates of earlier ones. They are
+  // not durable yet and have no persisted_at.
   virtual void Decided(const StoredRun& run, const EntityState& entity,
                        std::span<const Event> events) = 0;
 };

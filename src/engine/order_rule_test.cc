@@ -14,7 +14,7 @@ namespace {
 
 using enum EventType;
 
-// Starts a step that nobody has started, and says so to everybody else.
+// Starts a step unless it has been started; the second attempt is rejected.
 class StartOnce final : public OrderRule {
  public:
   explicit StartOnce(std::string instance) {
@@ -26,7 +26,7 @@ class StartOnce final : public OrderRule {
   Result<std::vector<EventWrite>> Decide(const RunState& run, const EntityState& step) override {
     if (run.status == RunStatus::kCompleted) return std::vector<EventWrite>();
     if (step.status != EntityStatus::kAbsent) {
-      return Error{ErrorCode::kInvalidTransition, "somebody else has", {}};
+      return Error{ErrorCode::kInvalidTransition, "already started", {}};
     }
     return std::vector{Write("r", kStepScheduled, "s"), start_};
   }
@@ -54,13 +54,13 @@ class OrderRuleTest : public testing::Test {
   EventSeq LastSeq() { return (*store_->Read()->FindRun(RunId("r")))->state.last_seq; }
 
   ManualClock clock_;
-  Random& random_ = SystemRandom();  // appenders share it
+  Random& random_ = SystemRandom();  // shared by concurrent appenders
   std::unique_ptr<StateStore> store_ = OpenMemoryStore();
   Committer committer_{*store_, clock_, {}};
   AppendAuthority authority_{*store_, committer_, clock_, random_, {}};
 };
 
-TEST_F(OrderRuleTest, SaysWhatFollowsAndSeesWhatBecameOfIt) {
+TEST_F(OrderRuleTest, DecidesTheEventsAndSeesTheResult) {
   StartOnce rule("s/1");
   const auto placed = Submit(rule);
   ASSERT_TRUE(placed) << ToString(placed.error());
@@ -71,15 +71,15 @@ TEST_F(OrderRuleTest, SaysWhatFollowsAndSeesWhatBecameOfIt) {
   EXPECT_EQ(LastSeq(), EventSeq(3));
 }
 
-TEST_F(OrderRuleTest, ARefusalWritesNothing) {
+TEST_F(OrderRuleTest, ARejectionWritesNothing) {
   StartOnce first("s/1");
   ASSERT_TRUE(Submit(first));
   StartOnce second("s/2");
-  EXPECT_EQ(Submit(second).error().message, "somebody else has");
+  EXPECT_EQ(Submit(second).error().message, "already started");
   EXPECT_EQ(LastSeq(), EventSeq(3));
 }
 
-TEST_F(OrderRuleTest, AnOrderThatComesAgainIsKnownByItsMark) {
+TEST_F(OrderRuleTest, ARepeatedOrderIsRecognizedByItsMark) {
   StartOnce rule("s/1");
   ASSERT_TRUE(Submit(rule));
   StartOnce again("s/1");
@@ -92,7 +92,7 @@ TEST_F(OrderRuleTest, AnOrderThatComesAgainIsKnownByItsMark) {
   EXPECT_EQ(LastSeq(), EventSeq(3));
 }
 
-TEST_F(OrderRuleTest, NothingToWriteIsAnAnswer) {
+TEST_F(OrderRuleTest, ARuleMayDecideToWriteNothing) {
   ASSERT_TRUE(Submit(Order("r", kRunCompleted)));
   StartOnce rule("s/1");
   const auto placed = Submit(rule);

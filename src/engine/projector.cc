@@ -22,7 +22,7 @@ void Projection::Apply(const Event& event) {
   if (fold_.Apply(event) != RunFold::Applied::kInvalid) return;
   alerts_.push_back(
       {"INVALID_TRANSITION", "P2", run_.run_id.value(),
-       Describe(event) + " is not possible in " + std::string(Name(before)) + " and was ignored"});
+       Describe(event) + " is not valid in state " + std::string(Name(before)) + "; ignored"});
 }
 
 RunSnapshot Projection::Snapshot() const {
@@ -48,7 +48,7 @@ Projection IncrementalProject(const Projection& projection, std::span<const Even
       next.stale_ = true;
       next.alerts_.push_back({"PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED", "P2",
                               next.run_.run_id.value(),
-                              "runSeq " + std::to_string(event.seq.value()) + " came behind " +
+                              "runSeq " + std::to_string(event.seq.value()) + " followed " +
                                   std::to_string(next.watermark().value())});
       return next;
     }
@@ -76,7 +76,7 @@ ProjectionLag LagOf(std::string_view run_id, EventSeq watermark, EventSeq log_en
   }
   if (lag.time > kLagHigh) {
     lag.alert = Alert{"PROJECTOR_LAG_HIGH", "P2", std::string(run_id),
-                      std::to_string(lag.events) + " behind, the oldest for " +
+                      std::to_string(lag.events) + " unread, the oldest for " +
                           std::to_string(lag.time.count()) + " ms"};
   }
   return lag;

@@ -14,7 +14,7 @@
 
 namespace everstep {
 
-// A run's state as of a watermark. A value: projecting further gives another one.
+// A run's state as of a watermark. Immutable: projecting further events creates a new Projection.
 class Projection {
  public:
   explicit Projection(RunIdentity run)
@@ -22,10 +22,10 @@ class Projection {
 
   RunSnapshot Snapshot() const;
   EventSeq watermark() const { return fold_.run().last_seq; }
-  // A fetch was not contiguous: nothing is applied until a resync moves the watermark on.
+  // True after a non-contiguous fetch: no events are applied until Resync advances the watermark.
   bool stale() const { return stale_; }
-  // What was noticed on the way, each once: PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED (P2),
-  // INVALID_TRANSITION (P2) for stored events that the rules refuse and that were ignored.
+  // PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED (P2), and INVALID_TRANSITION (P2) for each stored event
+  // that the rules do not allow and that was ignored. Each is reported once.
   const std::vector<Alert>& alerts() const { return alerts_; }
   const RunFold& fold() const { return fold_; }
 
@@ -42,21 +42,22 @@ class Projection {
   std::vector<Alert> alerts_;
 };
 
-// True when `next` does not follow `last` directly. Not a loss by itself: foreign stores leave
-// gaps.
+// Returns true if `next` does not directly follow `last`. A gap is not necessarily a loss: other
+// stores leave gaps.
 bool DetectNonContiguous(EventSeq last, EventSeq next);
 
-// Folds a whole log. Gaps are taken as they are: there is nothing more complete to ask for.
+// Folds a whole log. Accepts gaps, because there is no more complete source.
 Projection ProjectRun(const RunIdentity& run, std::span<const Event> events);
 
-// Folds what is new. Events at or below the watermark are skipped; at a gap it stops, stale.
+// Applies new events. Skips events at or below the watermark; stops at a gap and becomes stale.
 Projection IncrementalProject(const Projection& projection, std::span<const Event> events);
 
-// Ends staleness: FULL with an empty base and the whole log as delta, FROM_SNAPSHOT with an earlier
-// projection and the events behind it. Stays stale unless the watermark moves past the stale one's.
+// Ends staleness: FULL with an empty `base` and the whole log as `delta`, FROM_SNAPSHOT with an
+// earlier projection and the events after it. Returns `stale` unless the watermark advances past
+// that of `stale`.
 Projection Resync(const Projection& stale, const Projection& base, std::span<const Event> delta);
 
-// How far a projection of `run_id` is behind its log.
+// How far a projection of `run_id` lags behind its log.
 ProjectionLag LagOf(std::string_view run_id, EventSeq watermark, EventSeq log_end,
                     Timestamp oldest_unapplied, Timestamp now);
 

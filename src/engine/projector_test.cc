@@ -35,7 +35,7 @@ TEST(Projector, TheGoldenStreamHasTheContractsSnapshotHash) {
             "7aecaa5ccc160b4e34ffbe5aee9b8d351fb1e549605f1cd0e6fe1a120730e072");
 }
 
-TEST(Projector, WithoutTheQueueEventTheClockShiftsAndSoDoesTheHash) {
+TEST(Projector, TheHashDependsOnEventTimes) {
   std::vector<Event> events = HelloWorld();
   events.erase(events.begin());
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -46,7 +46,7 @@ TEST(Projector, WithoutTheQueueEventTheClockShiftsAndSoDoesTheHash) {
             "a15315ec9d197acf56af5fd07ee373243259e8e882ff38c08faf09ea3e6092b1");
 }
 
-TEST(Projector, TheSemanticHashForgetsTimesAndAttempts) {
+TEST(Projector, TheSemanticHashIgnoresTimesAndAttempts) {
   std::vector<Event> events = HelloWorld();
   const RunSnapshot smooth = ProjectRun(kRun, events).Snapshot();
   Event failed = At(4, kStepFailed, "s1");
@@ -78,7 +78,7 @@ TEST(Projector, RebuiltEqualsIncremental) {
   EXPECT_EQ(step_by_step.Snapshot(), ProjectRun(kRun, events).Snapshot());
 }
 
-TEST(Projector, ProjectingLeavesTheOldValueAlone) {
+TEST(Projector, ProjectingDoesNotModifyTheOldProjection) {
   const auto events = HelloWorld();
   const Projection before = ProjectRun(kRun, std::span(events).first(3));
   const RunSnapshot snapshot = before.Snapshot();
@@ -102,7 +102,7 @@ TEST(Projector, AGapMakesItStaleUntilAResyncMovesTheWatermark) {
   ASSERT_EQ(stale.alerts().size(), 1U);
   EXPECT_EQ(stale.alerts()[0].code, "PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED");
   EXPECT_TRUE(IncrementalProject(stale, std::span(events).subspan(3)).stale())
-      << "only a resync helps";
+      << "only Resync ends staleness";
 
   const Projection not_yet = Resync(stale, Projection(kRun), std::span(events).first(3));
   EXPECT_TRUE(not_yet.stale()) << "the watermark has not moved";
@@ -113,7 +113,7 @@ TEST(Projector, AGapMakesItStaleUntilAResyncMovesTheWatermark) {
   EXPECT_EQ(full.Snapshot(), from_snapshot.Snapshot());
 }
 
-TEST(Projector, TellsGapsFromNeighbours) {
+TEST(Projector, DetectsGaps) {
   EXPECT_FALSE(DetectNonContiguous(EventSeq(10), EventSeq(11)));
   EXPECT_TRUE(DetectNonContiguous(EventSeq(10), EventSeq(12)));
 }
@@ -168,7 +168,7 @@ TEST(Projector, LagIsHighAfterFiveSeconds) {
   EXPECT_EQ(high.alert->run_id, "run-1");
 }
 
-TEST(Projector, SnapshotJsonSpeaksTheContractsWords) {
+TEST(Projector, SnapshotJsonUsesTheContractsFieldNames) {
   Event failed = At(3, kStepFailed, "s1");
   failed.facts.error_code = "TIMEOUT";
   failed.facts.error_message = "took \"too\" long";

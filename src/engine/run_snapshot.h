@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// A snapshot of a run's row and its steps' rows; `step` is called for each in order of step id.
+// Builds a snapshot from the states of a run and its steps. Call AddStep in order of step id.
 class SnapshotBuilder {
  public:
   SnapshotBuilder(const RunId& run_id, const RunState& state);

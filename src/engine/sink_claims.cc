@@ -17,7 +17,7 @@ Result<SinkClaims> SinkClaims::Read(StateReader& reader) {
   return claims;
 }
 
-// A run whose last event is older than all that are not delivered has been delivered as a whole.
+// If the run's last event is older than every undelivered event, the whole run was delivered.
 Result<bool> SinkClaims::Holds(StateReader& reader, const StoredRun& run) const {
   if (horizon_ && run.state.updated_at >= *horizon_) return true;
   for (const SinkKey& sink : with_letters_) {

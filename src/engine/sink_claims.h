@@ -7,8 +7,8 @@
 
 namespace everstep {
 
-// What retention must leave alone for the sake of open sinks: runs with events that one has not had
-// yet, and runs with dead letters, which may be sent again.
+// The runs that retention must keep because open sinks need them: runs with undelivered events, and
+// runs with dead letters, which may be redelivered.
 class SinkClaims {
  public:
   static Result<SinkClaims> Read(StateReader& reader);
@@ -16,7 +16,7 @@ class SinkClaims {
   Result<bool> Holds(StateReader& reader, const StoredRun& run) const;
 
  private:
-  std::optional<Timestamp> horizon_;  // of the oldest event that is not delivered
+  std::optional<Timestamp> horizon_;  // time of the oldest undelivered event
   std::vector<SinkKey> with_letters_;
 };
 

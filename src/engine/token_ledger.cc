@@ -10,7 +10,7 @@ Result<std::optional<HookHolder>> TokenLedger::HolderLocked(std::string_view ten
 }
 
 void TokenLedger::RecordLocked(const std::shared_ptr<CommitUnit>& unit) {
-  // What has settled is in the store, or was discarded; the map holds only what is on its way.
+  // Settled units are in the store or were discarded. Keep only units in flight.
   std::erase_if(pending_, [](const auto& entry) { return entry.second.unit->settled(); });
   const RunChange& change = unit->change;
   for (const RunChange::Token& token : change.tokens) {

@@ -12,16 +12,16 @@
 
 namespace everstep {
 
-// Who holds which hook token, counting the decisions that are on their way to the store. Tokens are
-// unique within a tenant, over all shards; whoever decides on one holds the ledger until its unit
-// is submitted, so that decisions on tokens have one order and it is the order of commits.
+// The holders of hook tokens, including decisions in flight to the store. Tokens are unique within
+// a tenant across all shards. A decision on a token must hold the ledger's lock until its unit is
+// submitted, so that decisions on tokens are made in commit order.
 class TokenLedger {
  public:
   explicit TokenLedger(StateStore& store) : store_(store) {}
 
   std::unique_lock<std::mutex> Lock() { return std::unique_lock(mutex_); }
 
-  // The lock is held for each of these.
+  // Must be called with the lock held.
   Result<std::optional<HookHolder>> HolderLocked(std::string_view tenant_id,
                                                  std::string_view token);
   void RecordLocked(const std::shared_ptr<CommitUnit>& unit);

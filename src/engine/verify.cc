@@ -15,7 +15,7 @@ void Find(VerifyReport& report, const RunId& run_id, std::string what) {
 
 std::string NameOf(const EntityKey& key) { return std::string(Name(key.kind)) + " " + key.id; }
 
-// Folds the log; false when it could not be read to its end.
+// Replays the log. Returns false if it could not be read to its end.
 bool Replay(StateReader& reader, const StoredRun& run, RunFold& fold, VerifyReport& report) {
   EventQuery query;
   query.until = run.state.last_seq;
@@ -29,8 +29,8 @@ bool Replay(StateReader& reader, const StoredRun& run, RunFold& fold, VerifyRepo
     }
     if (events->empty()) {
       Find(report, run.run_id,
-           "the log ends before runSeq " + std::to_string(expected.value()) + ", its row says " +
-               std::to_string(run.state.last_seq.value()));
+           "the log ends before runSeq " + std::to_string(expected.value()) +
+               ", but the last one is " + std::to_string(run.state.last_seq.value()));
       return false;
     }
     for (const Event& event : *events) {
@@ -43,7 +43,7 @@ bool Replay(StateReader& reader, const StoredRun& run, RunFold& fold, VerifyRepo
       if (fold.Apply(event) == RunFold::Applied::kInvalid) {
         Find(report, run.run_id,
              "runSeq " + std::to_string(event.seq.value()) + " (" +
-                 std::string(SpecOf(event.type).name) + ") breaks the rules of its run");
+                 std::string(SpecOf(event.type).name) + ") is an invalid transition");
       }
     }
     query.after = events->back().seq;
@@ -59,9 +59,9 @@ void CompareEntities(StateReader& reader, const StoredRun& run, const RunFold& f
         ++stored;
         const auto replayed = fold.entities().find(key);
         if (replayed == fold.entities().end()) {
-          Find(report, run.run_id, NameOf(key) + " is stored, but no event made it");
+          Find(report, run.run_id, NameOf(key) + " is stored, but no event created it");
         } else if (!(replayed->second == state)) {
-          Find(report, run.run_id, NameOf(key) + " differs from what its events make it");
+          Find(report, run.run_id, NameOf(key) + " differs from its replayed events");
         }
       });
   if (!visited) return Find(report, run.run_id, visited.error().message);
@@ -69,7 +69,9 @@ void CompareEntities(StateReader& reader, const StoredRun& run, const RunFold& f
   for (const auto& [key, state] : fold.entities()) {
     replayed += state.status != EntityStatus::kAbsent ? 1 : 0;
   }
-  if (replayed > stored) Find(report, run.run_id, "an entity that events made is not stored");
+  if (replayed > stored) {
+    Find(report, run.run_id, "an entity that events created is not stored");
+  }
 }
 
 }  // namespace
@@ -88,11 +90,11 @@ Result<VerifyReport> VerifyStore(StateStore& store, const VerifyProgress& progre
       Find(report, listed.run_id, run.error().message);
       return Ok();
     }
-    if (!*run) return Ok();  // removed since
+    if (!*run) return Ok();  // removed by retention
     RunFold fold((*run)->state.scope, (*run)->state.key_version);
     if (Replay(*reader, **run, fold, report)) {
       if (!(fold.run() == (*run)->state)) {
-        Find(report, listed.run_id, "its row differs from what its events make it");
+        Find(report, listed.run_id, "the run's row differs from its replayed events");
       }
       CompareEntities(*reader, **run, fold, report);
     }

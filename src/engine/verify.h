@@ -5,9 +5,9 @@
 
 namespace everstep {
 
-// Replays every run and compares the result with its rows, then lets the store check its own. Reads
-// only. What appends do meanwhile is not reported as a fault: a run is compared with its log up to
-// the row's own watermark, in one view.
+// Replays every run, compares the result with its stored rows, then runs the store's own checks.
+// Read-only. Concurrent appends cause no findings: each run is compared with its log up to its
+// row's watermark, in one consistent view.
 Result<VerifyReport> VerifyStore(StateStore& store, const VerifyProgress& progress);
 
 }  // namespace everstep

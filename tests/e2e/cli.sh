@@ -262,7 +262,7 @@ expect "a snapshot is of now" '((status == 0)) && says "COMPLETED"'
 run log snapshot e --store "$store" --at 1
 expect "--at shows an earlier point" '((status == 0)) && says "RUNNING"'
 run log snapshot e --store "$store" --at 99
-expect "--at behind the end is a usage error" '((status == 2)) && says "it holds 1 to 2" err'
+expect "--at behind the end is a usage error" '((status == 2)) && says "the log contains 1 to 2" err'
 run log snapshot a --store "$store" --output json
 expect "a snapshot as JSON parses" \
   'python3 -c "import json;assert [s[\"status\"] for s in json.load(open(\"out\"))[\"steps\"]]==[\"SUCCESS\"]*2"'
