@@ -1,8 +1,8 @@
 #include "machine/lifecycle.h"
 
-// Tool, loop, iteration, case, next, retry, sink, context: what a step did on its way. The log
-// keeps it for people and for views; nothing is decided by it, so an order of any shape is
-// accepted.
+// Tool, loop, iteration, case, next, retry, sink and context events record what a step did. They
+// are kept for people and for views. No decision depends on them, so they are accepted in any
+// order.
 
 namespace everstep {
 namespace {

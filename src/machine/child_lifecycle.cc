@@ -8,19 +8,19 @@ Verdict JudgeChild(const EntityState& child, const Event& event) {
     case EntityStatus::kAbsent:
       if (opens) return kPass;
       return Refuse(ErrorCode::kChildNotFound, event,
-                    {"the child run is not known here; ChildStarted has to come first."});
+                    {"the child run is unknown; ChildStarted must come first."});
     case EntityStatus::kRunning:
       if (!opens) return kPass;
       break;
     case EntityStatus::kClosed:
       return Refuse(ErrorCode::kChildTerminal, event,
-                    {"the child run is CLOSED, and an end is final."});
+                    {"the child run is CLOSED, which is final."});
     default:
       break;
   }
   return Refuse(
       ErrorCode::kInvalidTransition, event,
-      {"the child run is ", Name(child.status), "; it has to be ", opens ? "new." : "RUNNING."});
+      {"the child run is ", Name(child.status), "; it must be ", opens ? "new." : "RUNNING."});
 }
 
 void EvolveChild(EntityState& child, const Event& event) {

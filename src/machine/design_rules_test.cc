@@ -4,7 +4,7 @@
 
 #include "testing/given_events.h"
 
-// The decisions of docs/design.md §5 that concern the log, one suite each, named by its number.
+// The rules of docs/decisions.md that concern the log. Each has a test suite named by its number.
 
 namespace everstep {
 namespace {
@@ -35,7 +35,7 @@ TEST(DesignRule02, EachPauseIsAnAttemptOfItsOwn) {
   run.When(Fact(kRunResumed).Attempt(2)).Then(Run::kRunning);
 }
 
-TEST(DesignRule02, WhatRepeatsHasAnInstanceOfItsOwn) {
+TEST(DesignRule02, RepeatableEventsHaveTheirOwnInstance) {
   const auto run = Given({{kRunStarted}, {kStepStarted, "s1"}});
   std::set<EventType> repeating;
   for (int number = 1; number <= kEventTypeCount; ++number) {
@@ -152,7 +152,7 @@ TEST(DesignRule08, APausedRunBeginsNoStep) {
   resumed.When({kStepScheduled, "new"}).Then(Is::kPending);
 }
 
-TEST(DesignRule08, WhatIsUnderWaySettlesWhilePaused) {
+TEST(DesignRule08, WorkInFlightFinishesWhilePaused) {
   auto run = Given({{kRunStarted},
                     {kStepScheduled, "queued"},
                     {kStepStarted, "a"},
@@ -186,7 +186,7 @@ TEST(DesignRule08, LateCompletionsOfAnEndedRunAreApplied) {
   EXPECT_EQ(run.run().steps_running, 0u);
 }
 
-TEST(DesignRule05, WhatMayComeLateFollowsTheEndAndLeavesItAsItIs) {
+TEST(DesignRule05, LateEventsAreAcceptedAfterTheEndAndDoNotChangeIt) {
   auto run = Given({{kRunStarted},
                     {kStepScheduled, "a"},
                     {kStepStarted, "b"},
@@ -199,7 +199,7 @@ TEST(DesignRule05, WhatMayComeLateFollowsTheEndAndLeavesItAsItIs) {
   run.When(Fact(kRunCancelled).Late()).Then(Code::kRunTerminal);
   EventWrite cancel = Order(kRunCancelled);
   cancel.facts.late = true;
-  EXPECT_EQ(run.Resolved(cancel).logical_attempt, 8u) << "its place in the log";
+  EXPECT_EQ(run.Resolved(cancel).logical_attempt, 8u) << "its position in the log";
   run.When(Fact(kRunCancelled).Attempt(8).Late()).Then(Run::kCancelled);
   run.When(Fact(kRunCompleted).Late()).Then(Code::kRunTerminal);
   EXPECT_EQ(run.run().completed_at, ended);
@@ -241,7 +241,7 @@ TEST(DesignRule15, ErrorsAreCountedAsDistinctOpenCodes) {
   EXPECT_EQ(run.entity().completed_at, EmittedAt(6));
   run.When({kErrorResolved, "E1"}).Then(Code::kErrorNotOpen);
   run.When({kErrorRecorded, "E1"}).Then(Is::kOpen);
-  EXPECT_EQ(run.run().errors_open, 2u) << "it came back";
+  EXPECT_EQ(run.run().errors_open, 2u) << "reopened";
   run.When({kRunFailed});
   run.When({kErrorResolved, "E1"}).Then(Is::kClosed);
   run.When({kErrorResolved, "E2"}).Then(Is::kClosed);
@@ -265,8 +265,8 @@ TEST(DesignRule17, OrderIsBySequenceAndNotByTime) {
   auto run = Given({{kRunStarted}, Fact(kStepStarted, "s1").EmittedAt(EmittedAt(500))});
   run.When(Fact(kStepCompleted, "s1").EmittedAt(EmittedAt(100)).PersistedAt(PersistedAt(501)))
       .Then(Is::kSuccess);
-  EXPECT_EQ(run.entity().completed_at, EmittedAt(100)) << "as its writer's clock says";
-  EXPECT_EQ(run.run().updated_at, PersistedAt(501)) << "as the authority's clock says";
+  EXPECT_EQ(run.entity().completed_at, EmittedAt(100)) << "by the writer's clock";
+  EXPECT_EQ(run.run().updated_at, PersistedAt(501)) << "by the append authority's clock";
 }
 
 TEST(DesignRule17, AnEventBeforeTheWatermarkIsIgnored) {

@@ -3,7 +3,7 @@
 namespace everstep {
 namespace {
 
-// What a person still has to deal with.
+// Returns true if somebody still has to deal with the error.
 bool CountsAsOpen(EntityStatus status) {
   return status == EntityStatus::kOpen || status == EntityStatus::kUnrecoverable;
 }
@@ -27,7 +27,7 @@ Verdict JudgeError(const EntityState& error, const Event& event) {
   const bool resolves = event.type == EventType::kErrorResolved;
   if (resolves && error.status == EntityStatus::kUnrecoverable) return kPass;
   return Refuse(ErrorCode::kErrorNotOpen, event,
-                {"the error is ", Name(error.status), "; it has to be ",
+                {"the error is ", Name(error.status), "; it must be ",
                  resolves ? "OPEN or UNRECOVERABLE." : "OPEN."});
 }
 

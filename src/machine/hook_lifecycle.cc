@@ -14,19 +14,19 @@ Verdict JudgeHook(const EntityState& hook, const Event& event) {
     case EntityStatus::kAbsent:
       if (Opens(event.type)) return kPass;
       return Refuse(ErrorCode::kHookNotFound, event,
-                    {"the hook does not exist; HookCreated has to come first."});
+                    {"the hook does not exist; HookCreated must come first."});
     case EntityStatus::kActive:
       if (!Opens(event.type)) return kPass;
       break;
     case EntityStatus::kDisposed:
     case EntityStatus::kConflicted:
       return Refuse(ErrorCode::kHookTerminal, event,
-                    {"the hook is ", Name(hook.status), ", and an end is final."});
+                    {"the hook is ", Name(hook.status), ", which is final."});
     default:
       break;
   }
   return Refuse(ErrorCode::kInvalidTransition, event,
-                {"the hook is ", Name(hook.status), "; it has to be ",
+                {"the hook is ", Name(hook.status), "; it must be ",
                  Opens(event.type) ? "new." : "ACTIVE."});
 }
 
@@ -49,7 +49,7 @@ void EvolveHook(RunState& run, EntityState& hook, const Event& event) {
       hook.completed_at = event.emitted_at;
       --run.hooks_active;
       break;
-    default:  // a delivery: the hook stays as it is and takes the next one
+    default:  // a delivery: the hook stays active for further deliveries
       break;
   }
 }

@@ -6,8 +6,8 @@
 namespace everstep {
 namespace {
 
-// What may still be said about a run that has ended: what was under way when it ended comes to its
-// end, orders to it are refused on record, and errors are worked on.
+// Returns true for events that are allowed after the end of a run: work in flight may finish,
+// rejected signals may be recorded, and errors may be recorded and resolved.
 bool MayFollowRunEnd(const EntityState& entity, const Event& event) {
   const bool late = event.facts.late && entity.status != EntityStatus::kAbsent;
   switch (event.type) {
@@ -44,8 +44,8 @@ Verdict PassRunGate(const RunState& run, const EntityState& entity, const Event&
   }
   if (IsTerminal(run.status) && !MayFollowRunEnd(entity, event)) {
     return Refuse(ErrorCode::kRunTerminal, event,
-                  {"the run is ", Name(run.status), " and what the event is about is ",
-                   Name(entity.status), "; after a run's end only what was under way may finish."});
+                  {"the run is ", Name(run.status), " and the entity is ", Name(entity.status),
+                   "; after the end of a run only work in flight may finish."});
   }
   return kPass;
 }
@@ -107,13 +107,13 @@ Rejection Refuse(ErrorCode code, const Event& event,
 Rejection RefuseAbsentRun(const Event& event) {
   return Refuse(
       ErrorCode::kRunNotFound, event,
-      {"the run does not exist; its log begins with RunQueued, RunApproved or RunStarted."});
+      {"the run does not exist; its first event must be RunQueued, RunApproved or RunStarted."});
 }
 
 Verdict RequireStarted(const RunState& run, const Event& event) {
   if (run.status != RunStatus::kPending && run.status != RunStatus::kApproved) return kPass;
   return Refuse(ErrorCode::kRunNotStarted, event,
-                {"the run is ", Name(run.status), "; RunStarted has to come first."});
+                {"the run is ", Name(run.status), "; RunStarted must come first."});
 }
 
 std::optional<EntityKey> EntityOf(EventType type, std::string_view entity_id) {
@@ -127,7 +127,7 @@ std::optional<Rejection> Judge(const RunState& run, const EntityState& entity, c
   if (!IsKnown(event.type)) return kPass;
   if (event.logical_attempt == 0 || event.engine_attempt == 0) {
     return Refuse(ErrorCode::kInvalidTransition, event,
-                  {"logical and engine attempts count from 1, and one of them is 0."});
+                  {"the logical and the engine attempt must be at least 1."});
   }
   if (SpecOf(event.type).entity == EntityKind::kRun) return JudgeRun(run, event);
   if (Verdict refused = PassRunGate(run, entity, event)) return refused;
@@ -147,7 +147,7 @@ void Evolve(RunState& run, EntityState& entity, const Event& event) {
   ++entity.occurrences;
   if (!event.parent_id.empty()) entity.parent_id = event.parent_id;
   EvolveEntity(run, entity, event, kind);
-  // Steps decide by them; for the others they are those of the last event.
+  // EvolveStep sets the attempts of steps. Other entities have those of their last event.
   if (kind != EntityKind::kStep) {
     entity.logical_attempt = event.logical_attempt;
     entity.engine_attempt = event.engine_attempt;

@@ -10,15 +10,16 @@
 #include "event/catalogue.h"
 #include "machine/machine.h"
 
-// Every event against every state. The tables say what has to happen, written by hand from the
-// rules and read by nothing but this test.
+// Tests every event in every state. The tables contain the expected outcomes. They were written by
+// hand from the rules and are used by this test only.
 //
-// A line: event, status of the run, attempt of the event (relative to the entity's, for RunPaused
-// and RunResumed to the count of pauses), whether the event carries the flag of its kind (a step's
-// revisit, a signal's escalation), and one outcome for each status of the entity that the table's
-// first line names; "other" stands for the statuses it does not name. An outcome in capitals is the
-// status after an accepted event; a word in small letters is a refusal (kRefusals). Alternatives
-// are separated by '/', and some have a name (kSets). Exactly one line must fit each combination.
+// A line has: the event, the status of the run, the attempt of the event (relative to the entity's
+// attempt, or to the number of pauses for RunPaused and RunResumed), whether the event has the flag
+// of its kind (revisit of a step, escalation of a signal), and one outcome for each entity status
+// in the table's first line; "other" is any status not listed there. An outcome in upper case is
+// the status after an accepted event; a word in lower case is a rejection (kRefusals). Alternatives
+// are separated by '/', and some sets have a name (kSets). Exactly one line must match each
+// combination.
 
 namespace everstep {
 namespace {
@@ -222,7 +223,7 @@ NextEvaluated/ContextUpdated                 over      any     any  | ended  end
 constexpr std::array kTables = {kRunTable,    kStepTable,  kHookTable,  kWaitTable,
                                 kSignalTable, kErrorTable, kChildTable, kBookkeepingTable};
 
-// "a" is one of "a/b/c", or of a set that is named there.
+// Returns true if `one` is among `alternatives` ("a/b/c"), or in a set named there.
 bool Offers(std::string_view alternatives, std::string_view one) {
   if (alternatives == "any") return true;
   std::istringstream words{std::string(alternatives)};
@@ -282,7 +283,7 @@ struct Combination {
 constexpr std::uint32_t kCurrentAttempt = 2;
 constexpr std::array<std::string_view, 4> kAttempts = {"below", "same", "next", "later"};
 
-// What the machine does: the status after it, or the name of the code.
+// The machine's outcome: the status after the event, or the name of the error code.
 std::string Actual(const Combination& c) {
   RunState run;
   run.status = c.run;
@@ -309,7 +310,7 @@ std::string Actual(const Combination& c) {
   return std::string(EntityOf(c.type, "x") ? Name(entity.status) : Name(run.status));
 }
 
-// What the tables say, in the same words. Fails unless exactly one line fits.
+// The outcome according to the tables. Returns an error text unless exactly one line matches.
 std::string Expected(const std::vector<const Line*>& lines_of_event, const Combination& c) {
   std::vector<std::string> found;
   for (const Line* line : lines_of_event) {
@@ -324,7 +325,7 @@ std::string Expected(const std::vector<const Line*>& lines_of_event, const Combi
     found.push_back(refusal == kRefusals.end() ? word : std::string(Name(refusal->second)));
   }
   if (found.size() == 1) return found.front();
-  return std::to_string(found.size()) + " lines of the tables fit";
+  return std::to_string(found.size()) + " lines of the tables match";
 }
 
 TEST(MachineTable, EveryEventAgainstEveryState) {
@@ -345,7 +346,7 @@ TEST(MachineTable, EveryEventAgainstEveryState) {
                                 static_cast<EntityStatus>(entity), attempt, flag};
             ++checked;
             if (Actual(c) == Expected(lines_of_event, c)) continue;
-            if (++wrong > 20) continue;  // the first few tell enough
+            if (++wrong > 20) continue;  // report only the first few
             EXPECT_EQ(Actual(c), Expected(lines_of_event, c)) << c.ToString();
           }
         }

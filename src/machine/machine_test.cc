@@ -93,7 +93,7 @@ TEST(StepLifecycle, MayEndWithoutHavingStarted) {
   Given({{kRunStarted}}).When({kStepFailed, "s1"}).Then(Code::kStepNotFound);
 }
 
-TEST(StepLifecycle, ARetryIsTheNextAttemptAndForgetsTheFailure) {
+TEST(StepLifecycle, ARetryIsTheNextAttemptAndClearsTheFailure) {
   auto run =
       Given({{kRunStarted},
              {kStepStarted, "s1"},
@@ -106,7 +106,7 @@ TEST(StepLifecycle, ARetryIsTheNextAttemptAndForgetsTheFailure) {
   EXPECT_EQ(failed.completed_at, EmittedAt(3));
 
   run.When(Fact(kStepScheduled, "s1").Attempt(2)).Then(Is::kPending);
-  EXPECT_EQ(run.entity().due_at, kNoon) << "it may still not start before";
+  EXPECT_EQ(run.entity().due_at, kNoon) << "it still must not start earlier";
   run.When(Fact(kStepStarted, "s1").Attempt(2)).Then(Is::kRunning);
   const EntityState again = run.entity();
   EXPECT_FALSE(again.will_retry);
@@ -127,7 +127,7 @@ TEST(StepLifecycle, AStartWithinTheAttemptIsAPhysicalRestart) {
   EXPECT_EQ(run.entity().engine_attempt, 2u);
   EXPECT_EQ(run.entity().logical_attempt, 1u);
   run.When(Fact(kStepCompleted, "s1").EngineAttempt(1)).Then(Is::kSuccess);
-  EXPECT_EQ(run.entity().engine_attempt, 2u) << "a late report does not turn it back";
+  EXPECT_EQ(run.entity().engine_attempt, 2u) << "a late report does not decrease it";
 }
 
 TEST(StepLifecycle, ADelayKeepsItPendingUntilItsTime) {
@@ -230,7 +230,7 @@ TEST(HookLifecycle, EndsWithItsRun) {
   const EntityState released = run.entity({EntityKind::kHook, "h1"});
   EXPECT_EQ(released.status, Is::kDisposed);
   EXPECT_EQ(released.completed_at, run.run().completed_at);
-  EXPECT_EQ(run.entity({EntityKind::kHook, "h2"}).completed_at, EmittedAt(4)) << "as it was";
+  EXPECT_EQ(run.entity({EntityKind::kHook, "h2"}).completed_at, EmittedAt(4)) << "unchanged";
   EXPECT_EQ(run.run().hooks_active, 0u);
 }
 
@@ -290,7 +290,7 @@ TEST(ChildLifecycle, StartsOnceAndFinishesOnce) {
 
 // ---- bookkeeping
 
-TEST(Bookkeeping, IsOpenUntilAsManyHaveFinishedAsStarted) {
+TEST(Bookkeeping, IsOpenUntilEveryStartHasFinished) {
   auto run = Given({{kRunStarted}, {kLoopIterationStarted, "i"}});
   run.When({kLoopIterationStarted, "i"}).Then(Is::kOpen);
   EXPECT_EQ(run.entity().starts, 2u);
@@ -315,7 +315,7 @@ TEST(Bookkeeping, NeedsAStartedRun) {
   Given({{kRunApproved}}).When({kContextUpdated, "v"}).Then(Code::kRunNotStarted);
 }
 
-TEST(Bookkeeping, OfAnEndedRunOnlyWhatIsOpenMayFinish) {
+TEST(Bookkeeping, AfterTheRunsEndOnlyOpenEntitiesMayFinish) {
   auto run = Given({{kRunStarted}, {kToolStarted, "t"}, {kChildStarted, "c"}, {kRunFailed}});
   run.When({kToolProcessed, "other"}).Then(Code::kRunTerminal);
   run.When({kToolStarted, "t"}).Then(Code::kRunTerminal);
@@ -341,7 +341,7 @@ TEST(Machine, KeepsTheHeadOfEachTypesChain) {
   EXPECT_EQ(run.last_of_type[static_cast<std::size_t>(kStepFailed)], EventSeq());
 }
 
-TEST(Machine, ATypeOfALaterVersionPassesAndChangesNothingButTheWatermark) {
+TEST(Machine, AnUnknownEventTypePassesAndChangesOnlyTheWatermark) {
   for (const int number : {0, kEventTypeCount + 1, 255}) {
     auto run = Given({{kRunStarted}, {kRunCompleted}});
     RunState before = run.run();
@@ -352,22 +352,22 @@ TEST(Machine, ATypeOfALaterVersionPassesAndChangesNothingButTheWatermark) {
   }
 }
 
-TEST(Machine, RefusalsSayWhatIsWrongAndWhatWouldBeRight) {
+TEST(Machine, RejectionsSayWhatIsWrongAndWhatIsExpected) {
   auto run = Given({{kRunStarted}, {kStepStarted, "s1"}, Fact(kStepFailed, "s1")});
   EXPECT_EQ(
       run.When({kStepStarted, "s1"}).message(),
-      "StepStarted of 's1' (attempt 1): the step is FAILED at attempt 1; this attempt is over, "
-      "a retry is the next one.");
+      "StepStarted of 's1' (attempt 1): the step is FAILED at attempt 1; this attempt has ended, "
+      "a retry must use the next one.");
   EXPECT_EQ(run.When({kRunResumed}).message(),
-            "RunResumed (attempt 1): the run is RUNNING; the run has to be PAUSED.");
+            "RunResumed (attempt 1): the run is RUNNING; it must be PAUSED.");
   EXPECT_EQ(run.When({kHookReceived, "h9"}).message(),
-            "HookReceived of 'h9' (attempt 1): the hook does not exist; HookCreated has to come "
+            "HookReceived of 'h9' (attempt 1): the hook does not exist; HookCreated must come "
             "first.");
   run.When({kRunCompleted});
   EXPECT_EQ(
       run.When({kStepScheduled, "s2"}).message(),
-      "StepScheduled of 's2' (attempt 1): the run is COMPLETED and what the event is about is "
-      "ABSENT; after a run's end only what was under way may finish.");
+      "StepScheduled of 's2' (attempt 1): the run is COMPLETED and the entity is ABSENT; after the "
+      "end of a run only work in flight may finish.");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ bool BeginsAttempt(EventType type) {
   return type == EventType::kStepScheduled || type == EventType::kStepStarted;
 }
 
-// The writer says that the step runs again although it had ended.
+// Returns true if the writer requests that an ended step runs again.
 bool AsksToRevisit(const EventWrite& write) { return write.revisit && BeginsAttempt(write.type); }
 
 bool HasSucceeded(const EntityState& step) {
@@ -42,7 +42,7 @@ std::uint32_t LogicalAttempt(const RunState& run, const EntityState& entity,
   }
 }
 
-// A step that is running and starts again was delivered again: after a crash, or a lost lease.
+// A running step starts again if it was redelivered after a crash or a lost lease.
 bool StartsAgain(const EntityState& entity, const EventWrite& write) {
   return write.type == EventType::kStepStarted && entity.status == EntityStatus::kRunning;
 }
@@ -59,7 +59,8 @@ std::string Instance(const EntityState& entity, const EventWrite& write,
                      const std::string& event_id) {
   if (!write.instance_id.empty()) return write.instance_id;
   if (SpecOf(write.type).repeats) return write.entity_id + "/" + event_id;
-  // With an attempt of the writer's own the key is the seeds' own, and the second is a duplicate.
+  // If the writer specifies the attempt, the contract's key applies and a second start is a
+  // duplicate.
   if (StartsAgain(entity, write) && write.logical_attempt == 0) {
     return write.entity_id + "#" + std::to_string(entity.starts + 1);
   }

@@ -24,7 +24,7 @@ std::uint32_t AttemptOf(const std::vector<Fact>& history, const EventWrite& writ
   return Given(history).Resolved(write).logical_attempt;
 }
 
-TEST(Resolve, KeepsWhatTheWriterSaid) {
+TEST(Resolve, KeepsWhatTheWriterSpecified) {
   EventWrite write = Order(kStepFailed, "s1");
   write.parent_id = "loop";
   write.logical_attempt = 4;
@@ -47,7 +47,7 @@ TEST(Resolve, KeepsWhatTheWriterSaid) {
   EXPECT_EQ(event.seq, EventSeq());
 }
 
-TEST(Resolve, AnOpenAttemptIsTheStepsCurrentOne) {
+TEST(Resolve, AnUnspecifiedAttemptIsTheStepsCurrentOne) {
   EXPECT_EQ(AttemptOf({{kRunStarted}}, Order(kStepScheduled, "s1")), 1u);
   EXPECT_EQ(AttemptOf(kRunning, Order(kStepCompleted, "s1")), 2u);
   EXPECT_EQ(AttemptOf(kSucceeded, Order(kStepStarted, "s1")), 1u);
@@ -56,7 +56,7 @@ TEST(Resolve, AnOpenAttemptIsTheStepsCurrentOne) {
 TEST(Resolve, AnAnnouncedRetryIsTheNextAttempt) {
   for (const EventType type : {kStepScheduled, kStepStarted, kStepSkipped}) {
     EXPECT_EQ(AttemptOf(kWillRetry, Order(type, "s1")), 2u);
-    EXPECT_EQ(AttemptOf(kExhausted, Order(type, "s1")), 1u) << "nobody announced one";
+    EXPECT_EQ(AttemptOf(kExhausted, Order(type, "s1")), 1u) << "no retry was announced";
   }
   EXPECT_EQ(AttemptOf(kWillRetry, Order(kStepCompleted, "s1")), 1u);
   EXPECT_EQ(AttemptOf(kWillRetry, Order(kStepDelayed, "s1")), 1u);
@@ -71,7 +71,7 @@ TEST(Resolve, ARevisitOpensTheNextAttemptOfAStepThatHasEnded) {
     EXPECT_TRUE(again.facts.revisit);
     const Event after_failure = Given(kExhausted).Resolved(write);
     EXPECT_EQ(after_failure.logical_attempt, 2u);
-    EXPECT_FALSE(after_failure.facts.revisit) << "a failed step needs no leave to run again";
+    EXPECT_FALSE(after_failure.facts.revisit) << "a failed step needs no permission to run again";
     EXPECT_FALSE(Given(kRunning).Resolved(write).facts.revisit);
     write.logical_attempt = 2;
     EXPECT_TRUE(Given(kSucceeded).Resolved(write).facts.revisit);
@@ -83,7 +83,7 @@ TEST(Resolve, ARevisitOpensTheNextAttemptOfAStepThatHasEnded) {
   EXPECT_EQ(AttemptOf(kSucceeded, completed), 1u);
 }
 
-TEST(Resolve, LeaveToRevisitIsGivenHereAndNotByTheWriter) {
+TEST(Resolve, TheWriterCannotSetTheRevisitFactItself) {
   EventWrite write = Order(kStepStarted, "s1");
   write.logical_attempt = 2;
   write.facts.revisit = true;
@@ -106,7 +106,7 @@ TEST(Resolve, EachFurtherStartOfARunningStepHasANewInstance) {
 TEST(Resolve, EventsOfTheRunAreAttemptOne) {
   EXPECT_EQ(AttemptOf({}, Order(kRunQueued)), 1u);
   EXPECT_EQ(AttemptOf(kRunning, Order(kRunCompleted)), 1u);
-  EXPECT_EQ(AttemptOf(kRunning, Order(kRunResumed)), 1u) << "though there is no pause to end";
+  EXPECT_EQ(AttemptOf(kRunning, Order(kRunResumed)), 1u) << "even without a pause to end";
   const std::vector<Fact> started = {Fact(kRunStarted).EngineAttempt(2)};
   EXPECT_EQ(Given(started).Resolved(Order(kRunCompleted)).engine_attempt, 2u);
 }
@@ -117,7 +117,7 @@ TEST(Resolve, OtherEntitiesKeepTheAttemptTheyHave) {
   EXPECT_EQ(AttemptOf(waiting, Order(kWaitCreated, "w2")), 1u);
 }
 
-TEST(Resolve, WhatItResolvesTheMachineAccepts) {
+TEST(Resolve, TheMachineAcceptsResolvedEvents) {
   auto run = Given({});
   const auto append = [&run](const EventWrite& write) {
     Fact fact(write.type);

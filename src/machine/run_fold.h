@@ -8,26 +8,26 @@
 
 namespace everstep {
 
-// The complete fold of one run in memory: feed it the log in order and it has the state that the
-// store keeps in rows. Replay, verification and time travel stand on it. One thread at a time.
+// Folds the log of one run in memory. After applying the log in order it has the same state that
+// the store keeps in rows. Used by replay, verification and time travel. Not thread-safe.
 class RunFold {
  public:
   using Entities = std::map<EntityKey, EntityState>;
 
   enum class Applied : std::uint8_t {
     kApplied,
-    kUnknownType,  // a type this build does not know: the watermark advanced, nothing else changed
-    kInvalid,      // the rules refuse it: the watermark advanced and the run is marked inconsistent
-    kOutOfOrder,   // not behind the watermark: ignored
+    kUnknownType,  // a type this build does not know: only the watermark advanced
+    kInvalid,      // not allowed: the watermark advanced and the run was marked inconsistent
+    kOutOfOrder,   // at or before the watermark: ignored
   };
 
-  // Before the first event.
+  // Starts before the first event.
   RunFold() = default;
   RunFold(RunScope scope, KeyVersion key_version);
-  // From a snapshot: goes on behind run.last_seq.
+  // Starts from a snapshot and continues after run.last_seq.
   RunFold(RunState run, Entities entities);
 
-  // A gap in the sequence is not noticed here; who reads foreign logs looks for it.
+  // Does not detect gaps in the sequence. A caller that reads foreign logs must check for them.
   Applied Apply(const Event& event);
 
   const RunState& run() const { return run_; }

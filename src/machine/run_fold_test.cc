@@ -24,7 +24,7 @@ Event At(std::uint64_t seq, EventType type, std::string entity_id = {}) {
   return event;
 }
 
-// A log of a few entities in which most events are valid and some are not.
+// A log with a few entities, in which most events are valid.
 std::vector<Event> AnyLog() {
   const auto types = *rc::gen::container<std::vector<EventType>>(AnyEventType());
   std::vector<Event> log = {At(1, kRunStarted)};
@@ -52,7 +52,7 @@ TEST(RunFold, HoldsTheRunAndItsEntitiesInOrder) {
   EXPECT_EQ(ids, (std::vector<std::string>{"a", "b", "w"}));
 }
 
-TEST(RunFold, AnEntityIsKnownByItsKindAndId) {
+TEST(RunFold, EntitiesAreIdentifiedByKindAndId) {
   RunFold fold;
   fold.Apply(At(1, kRunStarted));
   fold.Apply(At(2, kStepStarted, "x"));
@@ -80,8 +80,8 @@ TEST(RunFold, AnInvalidEventIsIgnoredAndMarksTheRun) {
   expected.updated_at = At(2, kRunStarted).persisted_at;
   expected.inconsistent = true;
   EXPECT_EQ(fold.run(), expected);
-  EXPECT_TRUE(fold.entities().empty()) << "what was refused leaves no entity behind";
-  EXPECT_EQ(fold.Apply(At(3, kRunCompleted)), Applied::kApplied) << "the rest still counts";
+  EXPECT_TRUE(fold.entities().empty()) << "an invalid event creates no entity";
+  EXPECT_EQ(fold.Apply(At(3, kRunCompleted)), Applied::kApplied) << "later events are applied";
 }
 
 TEST(RunFold, AnEventAtOrBeforeTheWatermarkIsIgnored) {
@@ -93,7 +93,7 @@ TEST(RunFold, AnEventAtOrBeforeTheWatermarkIsIgnored) {
   EXPECT_EQ(fold.run(), before);
 }
 
-TEST(RunFold, AGapIsNotItsBusiness) {
+TEST(RunFold, AcceptsGaps) {
   RunFold fold;
   fold.Apply(At(1, kRunStarted));
   EXPECT_EQ(fold.Apply(At(9, kRunCompleted)), Applied::kApplied);
@@ -122,7 +122,7 @@ TEST(RunFold, TheEndOfTheRunReleasesHooksAndWaits) {
   }
 }
 
-RC_GTEST_PROP(RunFold, GoesOnFromASnapshotAsIfItHadNeverStopped, ()) {
+RC_GTEST_PROP(RunFold, ContinuingFromASnapshotGivesTheSameState, ()) {
   const std::vector<Event> log = AnyLog();
   RunFold whole;
   RunFold resumed;
@@ -146,7 +146,7 @@ RC_GTEST_PROP(RunFold, ReplayingTheLogChangesNothing, ()) {
   RC_ASSERT(fold.entities() == entities);
 }
 
-RC_GTEST_PROP(RunFold, MaintainedCountsAreWhatCountingGives, ()) {
+RC_GTEST_PROP(RunFold, MaintainedCountsAreCorrect, ()) {
   RunFold fold;
   for (const Event& event : AnyLog()) {
     fold.Apply(event);

@@ -14,7 +14,7 @@ constexpr unsigned kPaused = Bit(RunStatus::kPaused);
 struct RunMove {
   unsigned from;  // set of Bit(status)
   RunStatus to;
-  std::string_view legal;  // `from` for people
+  std::string_view legal;  // `from` as text for messages
 };
 
 RunMove MoveOf(EventType type) {
@@ -55,12 +55,12 @@ Rejection RefuseStatus(const RunState& run, const Event& event, std::string_view
   const ErrorCode code = CodeOf(run.status, event.type);
   if (code == ErrorCode::kRunNotFound) return RefuseAbsentRun(event);
   if (code == ErrorCode::kRunTerminal) {
-    return Refuse(code, event, {"the run is ", Name(run.status), ", and an end is final."});
+    return Refuse(code, event, {"the run is ", Name(run.status), ", which is final."});
   }
-  return Refuse(code, event, {"the run is ", Name(run.status), "; the run has to be ", legal, "."});
+  return Refuse(code, event, {"the run is ", Name(run.status), "; it must be ", legal, "."});
 }
 
-// A run can pause again and again; the count of its pauses tells the events of one from the next.
+// A run can pause repeatedly. The number of the pause distinguishes the events of each.
 Verdict JudgePauseEpoch(const RunState& run, const Event& event) {
   std::uint32_t expected = 0;
   if (event.type == EventType::kRunPaused) {
@@ -74,7 +74,7 @@ Verdict JudgePauseEpoch(const RunState& run, const Event& event) {
   return Refuse(
       ErrorCode::kInvalidTransition, event,
       {"the run is ", Name(run.status), " after ", std::to_string(run.pause_epoch),
-       " pauses; the attempt has to be the number of the pause, ", std::to_string(expected), "."});
+       " pauses; the attempt must be the number of the pause, ", std::to_string(expected), "."});
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ Verdict JudgeRun(const RunState& run, const Event& event) {
 }
 
 void EvolveRun(RunState& run, const Event& event) {
-  if (IsTerminal(run.status)) return;  // cancelled once more
+  if (IsTerminal(run.status)) return;  // cancelled again
   if (run.status == RunStatus::kAbsent) run.created_at = event.persisted_at;
   run.status = MoveOf(event.type).to;
   switch (event.type) {

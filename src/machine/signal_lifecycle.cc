@@ -2,12 +2,12 @@
 
 namespace everstep {
 
-// A signal is decided once; the decision is all there is to it.
+// A signal is decided exactly once and has no further states.
 Verdict JudgeSignal(const EntityState& signal, const Event& event) {
   if (signal.status == EntityStatus::kAbsent) return kPass;
   return Refuse(
       ErrorCode::kSignalDuplicate, event,
-      {"the signal is ", Name(signal.status), " already; another order needs another signal id."});
+      {"the signal is already ", Name(signal.status), "; use a new signal id for a new signal."});
 }
 
 void EvolveSignal(EntityState& signal, const Event& event) {

@@ -21,7 +21,7 @@ std::string_view Name(RunStatus status) {
 }
 
 std::optional<RunStatus> RunStatusNamed(std::string_view name) {
-  // ABSENT is no status that a run in a store can have, so it is no name that a caller can use.
+  // A stored run is never ABSENT, so callers cannot use that name.
   for (std::size_t index = 1; index < kRunStatusNames.size(); ++index) {
     if (kRunStatusNames[index] == name) return static_cast<RunStatus>(index);
   }

@@ -25,16 +25,16 @@ std::string_view Name(RunStatus status);  // "PENDING" …
 std::optional<RunStatus> RunStatusNamed(std::string_view name);
 inline bool IsTerminal(RunStatus status) { return status >= RunStatus::kCompleted; }
 
-// One set of states for all entities but the run; each kind uses those its lifecycle has.
+// The statuses of all entities other than the run; each kind uses the ones in its lifecycle.
 enum class EntityStatus : std::uint8_t {
   kAbsent = 0,
-  kPending = 1,   // step: scheduled or to be retried
+  kPending = 1,   // step: scheduled or waiting for a retry
   kRunning = 2,   // step; child: started
   kSuccess = 3,   // step, child
   kFailed = 4,    // step
   kSkipped = 5,   // step
   kOpen = 6,      // tool, loop, iteration, case, retry, sink: started; error: not resolved
-  kClosed = 7,    // the same: finished; error: resolved; child: finished; next, context: recorded
+  kClosed = 7,    // as kOpen: finished; error: resolved; child: finished; next, context: recorded
   kActive = 8,    // hook
   kDisposed = 9,  // hook
   kConflicted = 10,     // hook
@@ -54,21 +54,21 @@ struct EntityKey {
   auto operator<=>(const EntityKey&) const = default;
 };
 
-// State of one step, hook, wait, tool …: a small row of its own, so that an event costs the same in
-// the first and in the millionth position.
+// The state of one step, hook, wait, tool … Stored in a small row of its own, so that the cost of
+// an event does not grow with the length of the log.
 struct EntityState {
   EntityStatus status = EntityStatus::kAbsent;
-  bool will_retry = false;  // failed step: a further attempt is announced
+  bool will_retry = false;  // failed step: another attempt is announced
   bool retryable = false;
   std::uint32_t logical_attempt = 0;
   std::uint32_t engine_attempt = 0;
-  std::uint32_t starts = 0;       // step: StepStarted events; tool and kin: those still open
+  std::uint32_t starts = 0;       // step: StepStarted events; bookkeeping: starts still open
   std::uint64_t occurrences = 0;  // events of this entity
   EventSeq first_seq;
   EventSeq last_seq;       // head of the entity's chain
   Timestamp started_at{};  // first start
   Timestamp completed_at{};
-  Timestamp due_at{};      // wait; step that may not start before; hook: its token outlives the run
+  Timestamp due_at{};      // wait: its end; step: earliest start; hook: end of token reservation
   std::string token;       // hook
   std::string error_code;  // step
   std::string error_message;  // step
@@ -78,7 +78,7 @@ struct EntityState {
   bool operator==(const EntityState&) const = default;
 };
 
-// State of a run: constant size, whatever the run has done.
+// The state of a run. Its size is constant, however long the log is.
 struct RunState {
   RunScope scope;
   KeyVersion key_version = KeyVersion::kV1;
@@ -104,13 +104,14 @@ struct RunState {
   std::uint64_t hooks_active = 0;
   std::uint64_t waits_open = 0;
   std::uint64_t errors_open = 0;
-  // Head of the chain of each event type; index is the type's number, zero is none.
+  // Head of the chain of each event type, indexed by the type's number; zero: none.
   std::array<EventSeq, kEventTypeCount + 1> last_of_type{};
 
   bool operator==(const RunState&) const = default;
 };
 
-// Stored forms (docs/formats.md). Decoding answers kStoreCorrupt for anything it did not write.
+// Stored formats (docs/formats.md). Decoding returns kStoreCorrupt for anything that Encode would
+// not write.
 void EncodeRunState(const RunState& state, std::string& out);
 Result<RunState> DecodeRunState(std::string_view bytes);
 void EncodeEntityState(const EntityState& state, std::string& out);

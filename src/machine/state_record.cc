@@ -14,15 +14,15 @@ constexpr std::size_t kCrcBytes = 4;
 
 static_assert(kEventTypeCount < 64, "the set of types that occurred is one 64-bit varint");
 
-// Bits beside the status in a run row's second byte.
+// Flags in the second byte of a run row, next to the status.
 constexpr std::uint8_t kRunKeyV2 = 0x40;
 constexpr std::uint8_t kRunInconsistent = 0x80;
-// Bits beside the status in an entity row's second byte.
+// Flags in the second byte of an entity row, next to the status.
 constexpr std::uint8_t kEntityRetryable = 0x40;
 constexpr std::uint8_t kEntityWillRetry = 0x80;
 
-// The optional fields, in the order of their presence bits and of their values in the row. One list
-// for both directions, so that they cannot disagree.
+// The optional fields, in the order of their presence bits and of their values in the row. Encoding
+// and decoding share the lists so that they cannot diverge.
 constexpr std::array kRunAttempts = {&RunState::pause_epoch, &RunState::engine_attempt};
 constexpr std::array kRunTimes = {&RunState::updated_at, &RunState::started_at,
                                   &RunState::completed_at};
@@ -46,7 +46,7 @@ bool IsSet(Timestamp time) { return time != Timestamp{}; }
 bool IsSet(const std::string& text) { return !text.empty(); }
 bool IsSet(std::uint64_t number) { return number != 0; }
 
-// Hands out presence bits from the lowest upwards.
+// Assigns presence bits, starting with the lowest.
 class PresenceWriter {
  public:
   template <typename Value>
@@ -65,7 +65,8 @@ class PresenceWriter {
   std::uint64_t next_ = 1;
 };
 
-// Takes the same bits off again. A present field that is zero was not written by us.
+// Consumes presence bits in the same order. A field that is present but zero is not canonical,
+// since Encode omits zero fields.
 class PresenceReader {
  public:
   explicit PresenceReader(std::uint64_t bits) : bits_(bits) {}
@@ -85,8 +86,8 @@ class PresenceReader {
   bool canonical_ = true;
 };
 
-// As ByteWriter, into room that is made once: these rows are written with every event. What is
-// written takes no more than it was said to.
+// Like ByteWriter, but reserves the memory once, because these rows are written with every event.
+// The caller must not write more numbers and text than it announced.
 class RowWriter {
  public:
   RowWriter(std::string& out, std::size_t numbers_max, std::size_t text_bytes)
@@ -107,7 +108,7 @@ class RowWriter {
     Varint(value.size());
     at_ = std::copy(value.begin(), value.end(), at_);
   }
-  // The checksum of the row; `out` ends behind it.
+  // Appends the checksum and truncates `out` after it.
   void Close() {
     const auto end = static_cast<std::size_t>(at_ - out_.data());
     EVERSTEP_ASSERT(end + kCrcBytes <= out_.size());
@@ -130,8 +131,8 @@ std::size_t TextBytes(const State& state, const Fields& fields) {
   return bytes;
 }
 
-// Times lie close together, so a row keeps one and the distances of the others. The arithmetic is
-// unsigned: it wraps instead of overflowing and is undone exactly.
+// The times of a row are close together, so all but one are stored as differences. The arithmetic
+// is unsigned, so it wraps instead of overflowing and is exactly reversible.
 void WriteTime(RowWriter& writer, Timestamp time, Timestamp base) {
   writer.SignedVarint(static_cast<std::int64_t>(static_cast<std::uint64_t>(Micros(time)) -
                                                 static_cast<std::uint64_t>(Micros(base))));
@@ -142,7 +143,7 @@ Timestamp ReadTime(ByteReader& reader, Timestamp base) {
                                               static_cast<std::uint64_t>(Micros(base))));
 }
 
-// False when the number is too large for the field.
+// Returns false if the number is too large for the field.
 bool ReadU32(ByteReader& reader, std::uint32_t& value) {
   const std::uint64_t wide = reader.Varint();
   value = static_cast<std::uint32_t>(wide);
@@ -155,7 +156,8 @@ Error Corrupt(std::string_view row, std::string_view what) {
   return Error{ErrorCode::kStoreCorrupt, std::move(message), {}};
 }
 
-// The row without its version and checksum; nothing (and why) when it is not one of ours.
+// Returns the row without its version and checksum. If it is not valid, returns nothing and sets
+// `why`.
 std::optional<std::string_view> OpenRow(std::string_view bytes, std::string_view& why) {
   if (bytes.size() < 1 + kCrcBytes) {
     why = "too short";

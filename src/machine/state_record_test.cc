@@ -17,7 +17,7 @@
 namespace everstep {
 namespace {
 
-// One test for both kinds of row.
+// Parameters of the tests for both kinds of row.
 struct RunRow {
   using State = RunState;
   static void Encode(const State& state, std::string& out) { EncodeRunState(state, out); }
@@ -42,7 +42,7 @@ bool IsRefused(std::string_view bytes) {
   return !state && state.error().code == ErrorCode::kStoreCorrupt;
 }
 
-// `body` closed by the checksum that belongs to it.
+// `body` with its checksum appended.
 std::string Sealed(std::string body) {
   const std::uint32_t crc = Crc32c(body);
   ByteWriter(body).U32(crc);
@@ -99,7 +99,7 @@ EntityState AnyEntity() {
   return entity;
 }
 
-// The states whose bytes tests/golden/state_record_v1.txt keeps.
+// The states encoded in tests/golden/state_record_v1.txt.
 RunState FullRun() {
   RunState run;
   run.scope = {"acme", "billing", "prod", "invoice", "1.4.0"};
@@ -197,25 +197,25 @@ TEST(StateNames, AreThoseOfTheContract) {
   EXPECT_EQ(RunStatusNamed("running"), std::nullopt);
 }
 
-RC_GTEST_PROP(StateRecord, EveryRunComesBackAsItWas, ()) {
+RC_GTEST_PROP(StateRecord, EveryRunReadsBack, ()) {
   const RunState run = AnyRun();
   const auto decoded = DecodeRunState(Encoded<RunRow>(run));
   RC_ASSERT(decoded.has_value());
   RC_ASSERT(*decoded == run);
 }
 
-RC_GTEST_PROP(StateRecord, EveryEntityComesBackAsItWas, ()) {
+RC_GTEST_PROP(StateRecord, EveryEntityReadsBack, ()) {
   const EntityState entity = AnyEntity();
   const auto decoded = DecodeEntityState(Encoded<EntityRow>(entity));
   RC_ASSERT(decoded.has_value());
   RC_ASSERT(*decoded == entity);
 }
 
-RC_GTEST_PROP(StateRecord, AnyBytesAreRefusedOrReadButNeverHarm, ()) {
+RC_GTEST_PROP(StateRecord, AnyBytesAreDecodedOrRefused, ()) {
   const std::string bytes = *AnyText();
   RC_ASSERT(IsRefused<RunRow>(bytes));
   RC_ASSERT(IsRefused<EntityRow>(bytes));
-  // Behind a right checksum and version the fields themselves are read.
+  // With a valid checksum and version the fields themselves are decoded.
   const std::string sealed = Sealed("\x01" + bytes);
   if (const auto run = DecodeRunState(sealed)) RC_ASSERT(DecodeRunState(Encoded<RunRow>(*run)));
   if (const auto entity = DecodeEntityState(sealed)) {
@@ -223,7 +223,7 @@ RC_GTEST_PROP(StateRecord, AnyBytesAreRefusedOrReadButNeverHarm, ()) {
   }
 }
 
-RC_GTEST_PROP(StateRecord, ADamagedFieldBehindARightChecksumDoesNoHarm, ()) {
+RC_GTEST_PROP(StateRecord, ADamagedFieldWithAValidChecksumIsHandled, ()) {
   std::string run = Unsealed(Encoded<RunRow>(FullRun()));
   std::string entity = Unsealed(Encoded<EntityRow>(FullEntity()));
   const auto damage = [](std::string& body) {
@@ -256,7 +256,7 @@ TYPED_TEST(StateRecordOf, RefusesEveryTruncation) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_TRUE(IsRefused<TypeParam>(bytes.substr(0, size))) << size;
     const std::string body = Unsealed(bytes).substr(0, std::min(size, bytes.size() - 5));
-    EXPECT_TRUE(IsRefused<TypeParam>(Sealed(body))) << size << ", with a right checksum";
+    EXPECT_TRUE(IsRefused<TypeParam>(Sealed(body))) << size << ", with a valid checksum";
   }
 }
 
@@ -272,7 +272,7 @@ TYPED_TEST(StateRecordOf, RefusesEveryFlippedBit) {
 TYPED_TEST(StateRecordOf, RefusesWhatItWouldNotWrite) {
   const std::string body = Unsealed(this->FullBytes());
   EXPECT_FALSE(IsRefused<TypeParam>(Sealed(body)));
-  EXPECT_TRUE(IsRefused<TypeParam>(Sealed(body + '\0'))) << "something behind the last field";
+  EXPECT_TRUE(IsRefused<TypeParam>(Sealed(body + '\0'))) << "trailing byte";
   std::string newer = body;
   newer[0] = 2;
   EXPECT_TRUE(IsRefused<TypeParam>(Sealed(newer))) << "another version";
@@ -281,7 +281,7 @@ TYPED_TEST(StateRecordOf, RefusesWhatItWouldNotWrite) {
   EXPECT_TRUE(IsRefused<TypeParam>(Sealed(status))) << "a status that does not exist";
 }
 
-TYPED_TEST(StateRecordOf, IsAppendedBehindWhatIsThere) {
+TYPED_TEST(StateRecordOf, EncodingAppendsToTheOutput) {
   std::string out = "before";
   TypeParam::Encode({}, out);
   EXPECT_EQ(out, "before" + Encoded<TypeParam>({}));
@@ -306,7 +306,7 @@ TEST(StateRecord, AnAttemptTooLargeForItsFieldIsRefused) {
   EXPECT_TRUE(IsRefused<EntityRow>(Sealed(body)));
 }
 
-TEST(StateRecord, TheEndsOfTimeComeBack) {
+TEST(StateRecord, ExtremeTimesReadBack) {
   EntityState entity = SmallEntity();
   entity.started_at = FromMicros(std::numeric_limits<std::int64_t>::max());
   entity.completed_at = FromMicros(std::numeric_limits<std::int64_t>::min());
@@ -316,7 +316,7 @@ TEST(StateRecord, TheEndsOfTimeComeBack) {
   EXPECT_EQ(*decoded, entity);
 }
 
-TEST(StateRecord, ARunsRowHasTheSameSizeWhateverItHasDone) {
+TEST(StateRecord, TheSizeOfARunRowIsBounded) {
   RunState run = FullRun();
   const std::size_t before = Encoded<RunRow>(run).size();
   run.last_seq = EventSeq(999'999'999);
@@ -330,7 +330,7 @@ TEST(StateRecord, SmallStatesAreSmall) {
   EXPECT_LE(Encoded<RunRow>(SmallRun()).size(), 64u);
 }
 
-TEST(StateRecord, ReleasedBytesStayAsTheyAre) {
+TEST(StateRecord, TheStoredFormatIsUnchanged) {
   const std::map<std::string, std::string> now = {
       {"run-full", ToHexText(Encoded<RunRow>(FullRun()))},
       {"run-small", ToHexText(Encoded<RunRow>(SmallRun()))},

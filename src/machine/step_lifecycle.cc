@@ -7,12 +7,12 @@ namespace everstep {
 namespace {
 
 struct StepMove {
-  bool opens;         // a step that is new
-  bool from_pending;  // within the attempt
-  bool from_running;  // within the attempt
-  bool retries;       // a failed step, as its next attempt
+  bool opens;         // allowed for a new step
+  bool from_pending;  // allowed in the same attempt
+  bool from_running;  // allowed in the same attempt
+  bool retries;       // allowed for a failed step, in its next attempt
   EntityStatus to;
-  std::string_view legal;  // the above for people
+  std::string_view legal;  // the above as text for messages
 };
 
 StepMove MoveOf(EventType type) {
@@ -59,7 +59,7 @@ bool HasSucceeded(EntityStatus status) {
   return status == EntityStatus::kSuccess || status == EntityStatus::kSkipped;
 }
 
-// A paused run lets what is under way go on and begins nothing: no step, no attempt of one.
+// While a run is paused, work in flight continues, but no step and no new attempt begins.
 bool BeginsWork(const EntityState& step, const Event& event) {
   switch (event.type) {
     case EventType::kStepScheduled:
@@ -80,7 +80,7 @@ Verdict JudgeRunOfStep(const RunState& run, const EntityState& step, const Event
   if (run.status == RunStatus::kPaused && BeginsWork(step, event)) {
     return Refuse(ErrorCode::kRunPaused, event,
                   {"the run is PAUSED and the step is ", Name(step.status),
-                   "; no step begins before RunResumed."});
+                   "; no step may begin before RunResumed."});
   }
   return kPass;
 }
@@ -95,11 +95,11 @@ Rejection RefuseStep(ErrorCode code, const EntityState& step, const Event& event
 Rejection RefuseMove(const EntityState& step, const Event& event, const StepMove& move) {
   if (event.logical_attempt > step.logical_attempt) {
     return RefuseStep(ErrorCode::kInvalidTransition, step, event,
-                      "only a StepScheduled, StepStarted or StepSkipped that follows a failure may "
-                      "open an attempt, and the next one");
+                      "only StepScheduled, StepStarted or StepSkipped may open an attempt, only "
+                      "after a failure, and only the next one");
   }
   return RefuseStep(ErrorCode::kInvalidTransition, step, event,
-                    std::string("it has to be ").append(move.legal));
+                    std::string("it must be ").append(move.legal));
 }
 
 Verdict JudgeEndedStep(const EntityState& step, const Event& event, const StepMove& move) {
@@ -108,17 +108,17 @@ Verdict JudgeEndedStep(const EntityState& step, const Event& event, const StepMo
     const bool revisits = event.facts.revisit && (event.type == EventType::kStepScheduled ||
                                                   event.type == EventType::kStepStarted);
     if (revisits && next_attempt) return kPass;
-    return RefuseStep(ErrorCode::kStepTerminal, step, event, "an end is final");
+    return RefuseStep(ErrorCode::kStepTerminal, step, event, "that is final");
   }
   if (event.logical_attempt == step.logical_attempt) {
     return RefuseStep(ErrorCode::kStepTerminal, step, event,
-                      "this attempt is over, a retry is the next one");
+                      "this attempt has ended, a retry must use the next one");
   }
   if (next_attempt && move.retries) return kPass;
   return RefuseMove(step, event, move);
 }
 
-// The run's count that holds steps of this status, if there is one.
+// The run's count of steps with this status, if there is one.
 std::uint64_t* CountOf(RunState& run, EntityStatus status) {
   switch (status) {
     case EntityStatus::kRunning:
@@ -141,7 +141,7 @@ void MoveTo(RunState& run, EntityState& step, EntityStatus status) {
   step.status = status;
 }
 
-// What the attempt before left behind is not true of this one.
+// Clears the results of the previous attempt.
 void BeginAttempt(EntityState& step, const Event& event) {
   step.logical_attempt = event.logical_attempt;
   step.engine_attempt = event.engine_attempt;
@@ -161,10 +161,10 @@ Verdict JudgeStep(const RunState& run, const EntityState& step, const Event& eve
   if (step.status == EntityStatus::kAbsent) {
     if (move.opens) return kPass;
     return Refuse(ErrorCode::kStepNotFound, event,
-                  {"the step does not exist; StepScheduled or StepStarted has to come first."});
+                  {"the step does not exist; StepScheduled or StepStarted must come first."});
   }
   if (event.logical_attempt < step.logical_attempt) {
-    return RefuseStep(ErrorCode::kStepAttemptStale, step, event, "an earlier attempt is over");
+    return RefuseStep(ErrorCode::kStepAttemptStale, step, event, "earlier attempts have ended");
   }
   const bool same_attempt = event.logical_attempt == step.logical_attempt;
   switch (step.status) {
@@ -186,7 +186,7 @@ Verdict JudgeStep(const RunState& run, const EntityState& step, const Event& eve
 
 void EvolveStep(RunState& run, EntityState& step, const Event& event) {
   if (event.logical_attempt != step.logical_attempt) BeginAttempt(step, event);
-  // A late report of an earlier delivery does not turn the count back.
+  // A late report of an earlier delivery must not decrease the count.
   step.engine_attempt = std::max(step.engine_attempt, event.engine_attempt);
   MoveTo(run, step, MoveOf(event.type).to);
   switch (event.type) {

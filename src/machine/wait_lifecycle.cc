@@ -8,20 +8,20 @@ Verdict JudgeWait(const EntityState& wait, const Event& event) {
     case EntityStatus::kAbsent:
       if (opens) return kPass;
       return Refuse(ErrorCode::kWaitNotFound, event,
-                    {"the wait does not exist; WaitCreated has to come first."});
+                    {"the wait does not exist; WaitCreated must come first."});
     case EntityStatus::kWaiting:
       if (!opens) return kPass;
       break;
     case EntityStatus::kElapsed:
     case EntityStatus::kCancelled:
       return Refuse(ErrorCode::kWaitTerminal, event,
-                    {"the wait is ", Name(wait.status), ", and an end is final."});
+                    {"the wait is ", Name(wait.status), ", which is final."});
     default:
       break;
   }
   return Refuse(
       ErrorCode::kInvalidTransition, event,
-      {"the wait is ", Name(wait.status), "; it has to be ", opens ? "new." : "WAITING."});
+      {"the wait is ", Name(wait.status), "; it must be ", opens ? "new." : "WAITING."});
 }
 
 void EvolveWait(RunState& run, EntityState& wait, const Event& event) {
