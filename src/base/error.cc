@@ -84,13 +84,13 @@ constexpr std::array<NamedCode, kErrorCodeCount> kNames = {{
     {kIndeterminate, "INDETERMINATE"},
 }};
 
-constexpr bool NamesStandAtTheirCodes() {
+constexpr bool NamesAreOrderedByCode() {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (static_cast<std::size_t>(kNames[i].code) != i) return false;
   }
   return true;
 }
-static_assert(NamesStandAtTheirCodes());
+static_assert(NamesAreOrderedByCode());
 
 }  // namespace
 

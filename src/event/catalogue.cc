@@ -8,7 +8,7 @@
 namespace everstep {
 namespace {
 
-// The columns that are yes or no, by name.
+// Names for the values of the boolean columns.
 constexpr bool kOnce = false;
 constexpr bool kRepeats = true;
 constexpr bool kContract = true;
@@ -20,25 +20,26 @@ using enum EventType;
 
 constexpr std::array<EventSpec, kEventTypeCount> kCatalogue = {{
     {kRunQueued, "RunQueued", EntityKind::kRun, kOnce, kContract, kWritable, "absent → PENDING",
-     "The run was admitted and waits for its turn."},
+     "The run was admitted and is waiting to start."},
     {kRunApproved, "RunApproved", EntityKind::kRun, kOnce, kContract, kWritable,
-     "absent, PENDING → APPROVED", "The approval that the run needs was given."},
+     "absent, PENDING → APPROVED", "The run was approved."},
     {kRunStarted, "RunStarted", EntityKind::kRun, kOnce, kContract, kWritable,
      "absent, PENDING, APPROVED → RUNNING", "Execution began."},
     {kRunPaused, "RunPaused", EntityKind::kRun, kOnce, kContract, kWritable, "RUNNING → PAUSED",
-     "No new step is scheduled; steps in flight settle."},
+     "No new steps are scheduled; steps in flight finish."},
     {kRunResumed, "RunResumed", EntityKind::kRun, kOnce, kContract, kWritable, "PAUSED → RUNNING",
-     "Scheduling goes on where it stopped."},
+     "Scheduling continues where it stopped."},
     {kRunCompleted, "RunCompleted", EntityKind::kRun, kOnce, kContract, kWritable,
-     "RUNNING → COMPLETED", "Every step came to its end and the run succeeded."},
+     "RUNNING → COMPLETED", "All steps have ended and the run succeeded."},
     {kRunFailed, "RunFailed", EntityKind::kRun, kOnce, kContract, kWritable,
      "PENDING, APPROVED, RUNNING, PAUSED → FAILED", "The run ended with an error."},
     {kRunCancelled, "RunCancelled", EntityKind::kRun, kOnce, kContract, kWritable,
-     "PENDING, APPROVED, RUNNING, PAUSED → CANCELLED", "The run was ended by order."},
+     "PENDING, APPROVED, RUNNING, PAUSED → CANCELLED", "The run was cancelled on request."},
     {kStepScheduled, "StepScheduled", EntityKind::kStep, kOnce, kBeyondContract, kWritable,
-     "absent, FAILED → PENDING", "An attempt of the step was handed out and waits for a worker."},
+     "absent, FAILED → PENDING",
+     "An attempt of the step was scheduled and is waiting for a worker."},
     {kStepStarted, "StepStarted", EntityKind::kStep, kOnce, kContract, kWritable,
-     "absent, PENDING, FAILED → RUNNING", "An attempt of the step runs."},
+     "absent, PENDING, FAILED → RUNNING", "An attempt of the step started."},
     {kStepFailed, "StepFailed", EntityKind::kStep, kOnce, kContract, kWritable,
      "PENDING, RUNNING → FAILED",
      "The attempt ended with an error; willRetry says whether another follows."},
@@ -46,31 +47,32 @@ constexpr std::array<EventSpec, kEventTypeCount> kCatalogue = {{
      "PENDING, RUNNING → SUCCESS", "The attempt ended with a result."},
     {kStepSkipped, "StepSkipped", EntityKind::kStep, kOnce, kContract, kWritable,
      "absent, PENDING, FAILED → SKIPPED",
-     "The step will not run: a dependency, a condition or an operator said so."},
+     "The step will not run because of a dependency, a condition or an operator."},
     {kStepDelayed, "StepDelayed", EntityKind::kStep, kRepeats, kContract, kWritable,
-     "absent, PENDING → PENDING", "The step may not start before a given time."},
+     "absent, PENDING → PENDING", "The step must not start before a given time."},
     {kToolStarted, "ToolStarted", EntityKind::kTool, kRepeats, kBeyondContract, kWritable, "→ OPEN",
      "A tool was called."},
     {kToolProcessed, "ToolProcessed", EntityKind::kTool, kRepeats, kBeyondContract, kWritable,
-     "→ CLOSED when no call is open", "A tool call came back, with a result or an error."},
+     "→ CLOSED when no call is open", "A tool call returned a result or an error."},
     {kLoopStarted, "LoopStarted", EntityKind::kLoop, kRepeats, kBeyondContract, kWritable, "→ OPEN",
      "A loop over a collection began."},
     {kLoopIterationStarted, "LoopIterationStarted", EntityKind::kIteration, kRepeats,
-     kBeyondContract, kWritable, "→ OPEN", "One turn of a loop began."},
+     kBeyondContract, kWritable, "→ OPEN", "An iteration of a loop began."},
     {kLoopIterationFinished, "LoopIterationFinished", EntityKind::kIteration, kRepeats,
-     kBeyondContract, kWritable, "→ CLOSED when no turn is open", "One turn of a loop ended."},
+     kBeyondContract, kWritable, "→ CLOSED when no iteration is open",
+     "An iteration of a loop ended."},
     {kLoopFinished, "LoopFinished", EntityKind::kLoop, kRepeats, kBeyondContract, kWritable,
-     "→ CLOSED when no pass is open", "The loop has no turns left."},
+     "→ CLOSED when no pass is open", "The loop has no iterations left."},
     {kCaseStarted, "CaseStarted", EntityKind::kCase, kRepeats, kBeyondContract, kWritable, "→ OPEN",
      "The conditions of a branch are being evaluated."},
     {kCaseEvaluated, "CaseEvaluated", EntityKind::kCase, kRepeats, kBeyondContract, kWritable,
      "→ CLOSED when no evaluation is open", "A branch was chosen."},
     {kNextEvaluated, "NextEvaluated", EntityKind::kNext, kRepeats, kBeyondContract, kWritable,
-     "→ CLOSED", "The steps that come next were decided."},
+     "→ CLOSED", "The next steps were selected."},
     {kRetryStarted, "RetryStarted", EntityKind::kRetry, kRepeats, kBeyondContract, kWritable,
-     "→ OPEN", "A tool call is made again under its retry policy."},
+     "→ OPEN", "A tool call is repeated according to its retry policy."},
     {kRetryProcessed, "RetryProcessed", EntityKind::kRetry, kRepeats, kBeyondContract, kWritable,
-     "→ CLOSED when no retry is open", "The repeated call came back."},
+     "→ CLOSED when no retry is open", "The repeated call returned."},
     {kSinkStarted, "SinkStarted", EntityKind::kSink, kRepeats, kBeyondContract, kWritable, "→ OPEN",
      "A result is being written to a sink."},
     {kSinkProcessed, "SinkProcessed", EntityKind::kSink, kRepeats, kBeyondContract, kWritable,
@@ -78,43 +80,43 @@ constexpr std::array<EventSpec, kEventTypeCount> kCatalogue = {{
     {kContextUpdated, "ContextUpdated", EntityKind::kContext, kRepeats, kBeyondContract, kWritable,
      "→ CLOSED", "Variables of the run were set."},
     {kHookCreated, "HookCreated", EntityKind::kHook, kOnce, kBeyondContract, kWritable,
-     "absent → ACTIVE", "The run waits for somebody outside and reserved a token for it."},
+     "absent → ACTIVE", "The run is waiting for an external delivery and reserved a token for it."},
     {kHookConflict, "HookConflict", EntityKind::kHook, kOnce, kBeyondContract, kRecordedOnly,
-     "absent → CONFLICTED", "The token that a hook asked for belongs to another active hook."},
+     "absent → CONFLICTED", "The requested token belongs to another active hook."},
     {kHookReceived, "HookReceived", EntityKind::kHook, kRepeats, kBeyondContract, kWritable,
      "ACTIVE → ACTIVE", "A payload was delivered to the hook."},
     {kHookDisposed, "HookDisposed", EntityKind::kHook, kOnce, kBeyondContract, kWritable,
-     "ACTIVE → DISPOSED", "The hook takes no more payloads and its token is free."},
+     "ACTIVE → DISPOSED", "The hook accepts no more payloads and its token is released."},
     {kWaitCreated, "WaitCreated", EntityKind::kWait, kOnce, kBeyondContract, kWritable,
      "absent → WAITING", "A durable timer was set."},
     {kWaitCompleted, "WaitCompleted", EntityKind::kWait, kOnce, kBeyondContract, kWritable,
-     "WAITING → ELAPSED", "The timer's time has come."},
+     "WAITING → ELAPSED", "The timer fired."},
     {kSignalAccepted, "SignalAccepted", EntityKind::kSignal, kOnce, kContract, kWritable,
-     "absent → ACCEPTED", "An operator's order was authorised and takes effect."},
+     "absent → ACCEPTED", "A signal was authorized and takes effect."},
     {kSignalRejected, "SignalRejected", EntityKind::kSignal, kOnce, kContract, kWritable,
-     "absent → REJECTED", "An operator's order was refused, with the reason."},
+     "absent → REJECTED", "A signal was rejected, with the reason."},
     {kErrorRecorded, "ErrorRecorded", EntityKind::kError, kRepeats, kBeyondContract, kWritable,
-     "any → OPEN", "The run met an error of this code."},
+     "any → OPEN", "An error with this code occurred in the run."},
     {kErrorResolved, "ErrorResolved", EntityKind::kError, kRepeats, kBeyondContract, kWritable,
-     "OPEN, UNRECOVERABLE → CLOSED", "Errors of this code are resolved in the run."},
+     "OPEN, UNRECOVERABLE → CLOSED", "The errors with this code were resolved in the run."},
     {kErrorUnrecoverable, "ErrorUnrecoverable", EntityKind::kError, kRepeats, kBeyondContract,
      kWritable, "OPEN → UNRECOVERABLE",
-     "An attempt to resolve errors of this code failed for good."},
+     "An attempt to resolve the errors with this code failed permanently."},
     {kChildStarted, "ChildStarted", EntityKind::kChild, kOnce, kBeyondContract, kWritable,
-     "absent → RUNNING", "The run started another run and waits for it."},
+     "absent → RUNNING", "The run started another run and is waiting for it."},
     {kChildFinished, "ChildFinished", EntityKind::kChild, kOnce, kBeyondContract, kWritable,
-     "RUNNING → CLOSED", "The child run came to its end."},
+     "RUNNING → CLOSED", "The child run ended."},
 }};
 
 constexpr std::size_t IndexOf(EventType type) { return static_cast<std::size_t>(type) - 1; }
 
-constexpr bool RowsStandAtTheirNumbers() {
+constexpr bool RowsAreOrderedByNumber() {
   for (std::size_t i = 0; i < kCatalogue.size(); ++i) {
     if (IndexOf(kCatalogue[i].type) != i) return false;
   }
   return true;
 }
-static_assert(RowsStandAtTheirNumbers());
+static_assert(RowsAreOrderedByNumber());
 
 struct NamedType {
   std::string_view name;

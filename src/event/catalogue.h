@@ -8,25 +8,25 @@
 
 namespace everstep {
 
-// One row of the catalogue: everything that is fixed about an event type. Schemas, codecs, views,
-// the machine's bookkeeping and docs/events.md follow from these rows and from the dialect tables
-// (dialect.h).
+// One row of the catalogue: the fixed properties of an event type. Schemas, codecs, views, the
+// machine's bookkeeping and docs/events.md are derived from these rows and from the dialect tables
+// (dialect_table.h).
 struct EventSpec {
   EventType type;
   std::string_view name;  // native: the contract's PascalCase
   EntityKind entity;
-  bool repeats;                 // may happen again to the same entity within one logical attempt
-  bool in_contract;             // has a name in the contract's vocabulary (the same one)
-  bool recorded_only;           // decided by Everstep, never written by a caller
-  std::string_view transition;  // for people: "PENDING → RUNNING"
-  std::string_view meaning;     // for people, one sentence
+  bool repeats;                 // may occur repeatedly for an entity within one logical attempt
+  bool in_contract;             // part of the contract's vocabulary, under the same name
+  bool recorded_only;           // recorded by Everstep only; callers cannot write it
+  std::string_view transition;  // for display: "PENDING → RUNNING"
+  std::string_view meaning;     // for display, one sentence
 };
 
-// In the order of the types' numbers.
+// All rows, ordered by the number of the type.
 std::span<const EventSpec> Catalogue();
-// False for a stored type that a later version wrote.
+// Returns false for a stored type written by a later version.
 bool IsKnown(EventType type);
-// `type` must be known.
+// Requires: IsKnown(type).
 const EventSpec& SpecOf(EventType type);
 std::optional<EventType> EventTypeNamed(std::string_view native_name);
 std::string_view Name(EntityKind kind);

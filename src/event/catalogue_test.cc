@@ -30,7 +30,7 @@ TEST(CatalogueTest, EveryTypeIsFoundByItsNameAndByNoOther) {
   }
 }
 
-TEST(CatalogueTest, TypesOfLaterVersionsAreNotKnown) {
+TEST(CatalogueTest, TypesOfLaterVersionsAreUnknown) {
   EXPECT_FALSE(IsKnown(static_cast<EventType>(0)));
   EXPECT_TRUE(IsKnown(EventType::kRunQueued));
   EXPECT_TRUE(IsKnown(EventType::kChildFinished));
@@ -38,7 +38,7 @@ TEST(CatalogueTest, TypesOfLaterVersionsAreNotKnown) {
   EXPECT_FALSE(IsKnown(static_cast<EventType>(255)));
 }
 
-TEST(CatalogueTest, NamesBeginWithTheEntityTheySpeakOf) {
+TEST(CatalogueTest, NamesBeginWithTheirEntity) {
   for (const EventSpec& spec : Catalogue()) {
     if (spec.entity == EntityKind::kIteration) {
       EXPECT_TRUE(spec.name.starts_with("LoopIteration")) << spec.name;
@@ -58,7 +58,7 @@ std::set<std::string_view> NamesWhere(bool EventSpec::*column) {
   return names;
 }
 
-TEST(CatalogueTest, TheContractKnowsFifteenEvents) {
+TEST(CatalogueTest, TheContractHasFifteenEvents) {
   EXPECT_EQ(NamesWhere(&EventSpec::in_contract),
             (std::set<std::string_view>{"RunQueued", "RunApproved", "RunStarted", "RunPaused",
                                         "RunResumed", "RunCompleted", "RunFailed", "RunCancelled",
@@ -70,7 +70,7 @@ TEST(CatalogueTest, OnlyAConflictCannotBeWrittenByACaller) {
   EXPECT_EQ(NamesWhere(&EventSpec::recorded_only), (std::set<std::string_view>{"HookConflict"}));
 }
 
-TEST(CatalogueTest, WhatHappensAgainWithinOneAttemptIsMarked) {
+TEST(CatalogueTest, MarksTheEventsThatRepeatWithinOneAttempt) {
   EXPECT_EQ(NamesWhere(&EventSpec::repeats),
             (std::set<std::string_view>{
                 "StepDelayed", "ToolStarted", "ToolProcessed", "LoopStarted", "LoopFinished",

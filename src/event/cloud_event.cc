@@ -10,7 +10,7 @@
 namespace everstep {
 
 CloudEventAttributes CloudEventAttributesOf(const RunIdentity& run, const Event& event) {
-  // Twenty digits hold any sequence number, and as text they sort as numbers do.
+  // Twenty digits fit any sequence number, and zero padding makes the text sort like the number.
   std::array<char, 24> sequence{};
   std::snprintf(sequence.data(), sequence.size(), "%020llu",
                 static_cast<unsigned long long>(event.seq.value()));

@@ -9,11 +9,11 @@
 
 namespace everstep {
 
-// What CloudEvents says of an event beside its data, in order. The type must be known.
+// The CloudEvents attributes of an event, in order. Requires: IsKnown(event.type).
 using CloudEventAttributes = std::vector<std::pair<std::string, std::string>>;
 CloudEventAttributes CloudEventAttributesOf(const RunIdentity& run, const Event& event);
 
-// The JSON format; `data` is JSON.
+// A CloudEvent in the JSON format (structured mode); `data` is JSON.
 std::string StructuredCloudEvent(const CloudEventAttributes& attributes, std::string_view data);
 
 }  // namespace everstep

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array kDialects = {Dialect::kNative, Dialect::kContract, Dialect::kDevkit,
                                   Dialect::kNoetl,  Dialect::kElephant, Dialect::kCloudEvents};
 
-// Nothing for the dialects that are no envelope around a payload.
+// Returns null for the dialects whose documents are not an envelope with a payload.
 const Vocabulary* VocabularyOf(Dialect dialect) {
   switch (dialect) {
     case Dialect::kNative:

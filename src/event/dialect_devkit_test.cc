@@ -37,7 +37,7 @@ TEST(DevkitDialect, TakesThePlanFromTheDeployment) {
   EXPECT_EQ(write.engine_attempt, 0u);
 }
 
-TEST(DevkitDialect, TellsAFailureThatIsRetriedFromOneThatIsFinal) {
+TEST(DevkitDialect, DistinguishesRetriedFromFinalFailures) {
   const EventWrite retrying = Written(R"({"runId":"r","eventType":"step_retrying",
       "correlationId":"step_1","eventData":{"error":"boom","retryAfter":"2026-02-11T10:30:00Z"}})");
   EXPECT_EQ(retrying.type, EventType::kStepFailed);
@@ -50,7 +50,7 @@ TEST(DevkitDialect, TellsAFailureThatIsRetriedFromOneThatIsFinal) {
   EXPECT_EQ(failed.facts.error_message, "boom");
 }
 
-TEST(DevkitDialect, TakesTheTimeOfCreationWhereNoneOfOccurrenceIsGiven) {
+TEST(DevkitDialect, UsesCreatedAtIfOccurredAtIsMissing) {
   EXPECT_EQ(
       FormatTimestamp(
           Written(R"({"runId":"r","eventType":"run_started","createdAt":"2026-01-01T00:00:00Z"})")
@@ -70,7 +70,7 @@ TEST(DevkitDialect, RefusesToWriteAConflict) {
   EXPECT_THAT(order.error().message, HasSubstr("recorded by Everstep"));
 }
 
-TEST(DevkitDialect, AsksForACorrelationExceptForTheRun) {
+TEST(DevkitDialect, RequiresACorrelationIdExceptForTheRun) {
   EXPECT_EQ(ParseEvent(Dialect::kDevkit, R"({"runId":"r","eventType":"step_started"})")
                 .error()
                 .faults.at(0)
@@ -84,7 +84,7 @@ TEST(DevkitDialect, AsksForACorrelationExceptForTheRun) {
       "/correlationId");
 }
 
-TEST(DevkitDialect, ShowsFactsThatWereWrittenInOtherWords) {
+TEST(DevkitDialect, ShowsFactsWrittenInAnotherDialect) {
   Event event;
   event.type = EventType::kStepFailed;
   event.entity_id = "s";
@@ -101,14 +101,14 @@ TEST(DevkitDialect, ShowsFactsThatWereWrittenInOtherWords) {
   EXPECT_THAT(Shown(event)[0], HasSubstr(R"("retryAfter":"1970-01-01T00:00:01.000Z")"));
 }
 
-TEST(DevkitDialect, ShowsTheDeploymentOfARunThatWasQueuedInOtherWords) {
+TEST(DevkitDialect, ShowsTheDeploymentOfARunQueuedInAnotherDialect) {
   Event event;
   event.type = EventType::kRunQueued;
   EXPECT_EQ(RawMember(Shown(event).at(0), "eventData"),
             R"({"deploymentId":"dpl_1","workflowName":"workflow//./a//fn"})");
 }
 
-TEST(DevkitDialect, RendersNameAndPayloadAloneAsTheDocumentHasThem) {
+TEST(DevkitDialect, RenderPayloadAgreesWithRenderEvent) {
   Event event;
   event.entity_id = "s";
   event.payload = R"({"x":1})";
@@ -128,7 +128,7 @@ TEST(DevkitDialect, RendersNameAndPayloadAloneAsTheDocumentHasThem) {
   }
 }
 
-TEST(DevkitDialect, ShowsConflictsAndLeavesOutWhatItHasNoNameFor) {
+TEST(DevkitDialect, ShowsConflictsAndOmitsEventsWithoutAName) {
   Event event;
   event.type = EventType::kHookConflict;
   event.entity_id = "h";

@@ -1,5 +1,5 @@
-// Elephant's EventBridge documents. One WorkflowEvent tells of a step, of a hook when it waits for
-// a task token, and of any number of errors.
+// Elephant's EventBridge documents. One WorkflowEvent reports a step, a hook if the step waits for
+// a task token, and any number of errors.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-// Step names leave room for what is added to them.
+// Step names are limited so that the hook's id fits the limit for names.
 std::string HookId(std::string_view step, std::string_view token) {
   return std::string(step) + "/" + ToHex(Sha256(token)).substr(0, 16);
 }
@@ -71,8 +71,8 @@ AppendOrder WorkflowEvent(object detail, const Findings& findings) {
       write.facts.token.clear();
     }
   }
-  // A step may run again after it has succeeded, so its own attempts cannot tell a second delivery
-  // of an old document from a new one; the document's id can.
+  // A step may run again after it has succeeded, so its attempts cannot distinguish the redelivery
+  // of an old document from a new document. The document's id can.
   if (!write.event_id.empty() && write.type != EventType::kHookCreated) {
     write.instance_id = step + "/" + write.event_id;
   }
@@ -110,7 +110,7 @@ Result<AppendOrder> ParseElephant(std::string_view json) {
     std::string_view name;
     if (document->at_key("detail-type").get(name)) {
       return Error{ErrorCode::kSchemaValidationFailed,
-                   "the event does not say what it is",
+                   "the event has no type",
                    {Fault{"/detail-type", "is required: the event's name"}}};
     }
     kind = elephant::KindNamed(name);

@@ -59,7 +59,7 @@ TEST(ElephantDialect, ReadsTheProgressOfAStep) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].type, EventType::kStepCompleted);
   EXPECT_EQ(events[0].entity_id, "Transform");
-  EXPECT_EQ(events[0].scope, RunScope{}) << "a run keeps the scope it has";
+  EXPECT_EQ(events[0].scope, RunScope{}) << "the run keeps its scope";
   EXPECT_TRUE(events[0].starts_run);
   EXPECT_TRUE(events[0].revisit);
   EXPECT_EQ(events[0].attributes, R"({"county":"Cook","phase":"Transform"})");
@@ -85,7 +85,7 @@ TEST(ElephantDialect, ReadsAParkedStepAsAHookAndItsErrors) {
   EXPECT_EQ(events[3].entity_id, "31001");
 }
 
-TEST(ElephantDialect, ReadsAFailureWithoutATokenAsTheStepsOwn) {
+TEST(ElephantDialect, ReadsAFailureWithoutATokenAsAStepFailure) {
   const std::vector<EventWrite> events = Written(Bare("FAILED", R"(,"errors":[{"code":"20001"}])"));
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].type, EventType::kStepFailed);
@@ -112,12 +112,13 @@ TEST(ElephantDialect, SettlesOneCodeOrAllOfARun) {
   EXPECT_EQ(all.at(0).entity_id, "*");
 }
 
-TEST(ElephantDialect, AsksForTheRunThatACodeBelongsTo) {
+TEST(ElephantDialect, RequiresTheRunOfAnErrorCode) {
   const auto order =
       ParseEvent(Dialect::kElephant, Settled("ElephantErrorResolved", R"({"errorCode":"20Cook"})"));
   ASSERT_FALSE(order);
   EXPECT_EQ(order.error().faults.at(0).pointer, "/detail/executionId");
-  EXPECT_THAT(order.error().faults.at(0).message, testing::HasSubstr("run whose errors are meant"));
+  EXPECT_THAT(order.error().faults.at(0).message,
+              testing::HasSubstr("The run that has the errors"));
 }
 
 TEST(ElephantDialect, RefusesForeignSourcesAndTypes) {
@@ -139,7 +140,7 @@ TEST(ElephantDialect, ShowsAParkedStepOnceWithAllItsErrors) {
   EXPECT_THAT(Shown(Placed(events[1])), IsEmpty());
 }
 
-TEST(ElephantDialect, ShowsWhatWasWrittenInOtherWords) {
+TEST(ElephantDialect, ShowsEventsWrittenInAnotherDialect) {
   Event event;
   event.type = EventType::kHookCreated;
   event.event_id = "e";
@@ -159,7 +160,7 @@ TEST(ElephantDialect, ShowsWhatWasWrittenInOtherWords) {
             R"([{"code":"E7","details":{"a":1}}])");
 }
 
-TEST(ElephantDialect, LeavesOutRunsAndFailuresThatAreRetried) {
+TEST(ElephantDialect, OmitsRunEventsAndRetriedFailures) {
   Event event;
   event.type = EventType::kRunStarted;
   EXPECT_THAT(Shown(event), IsEmpty());

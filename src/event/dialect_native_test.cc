@@ -23,7 +23,7 @@ const std::string kStepCompleted = R"({
   "payload": { "result" : {"rows": 1.50}, "durationMs": 12,
                "artifacts": [{"uri": "s3://a", "kind": "log-bundle"}] } })";
 
-// Seed 001, A.1, without what the authority assigns.
+// Contract seed 001, A.1, without the members that the append authority assigns.
 const std::string kFlatRunStarted = R"({
   "eventType": "RunStarted", "eventId": "01234567-89ab-cdef-0123-456789abcdef",
   "runId": "run_2026-02-11_abc123", "emittedAt": "2026-02-11T10:30:00.000Z", "emittedBy": "engine",
@@ -64,7 +64,7 @@ std::string Replace(std::string text, std::string_view from, std::string_view to
   return text.replace(at, from.size(), to);
 }
 
-TEST(NativeDialect, AnOrderThatWasUsedBeforeIsAsNew) {
+TEST(NativeDialect, ParsingOverwritesAReusedOrder) {
   const std::string bare = R"({"eventType": "StepStarted", "runId": "r", "stepId": "s"})";
   const EventWrite expected = Written(Dialect::kNative, bare);
   AppendOrder order;
@@ -102,14 +102,14 @@ TEST(ContractDialect, KeepsThePayloadAsItWasSent) {
   EXPECT_EQ(escaped.payload, write.payload);
 }
 
-TEST(ContractDialect, AsksForWhatTheContractAsksFor) {
+TEST(ContractDialect, RequiresTheMembersThatTheContractRequires) {
   EXPECT_THAT(
       Faults(Dialect::kContract, R"({"eventType":"StepStarted","runId":"r"})"),
       UnorderedElementsAre("/stepId", "/tenantId", "/projectId", "/environmentId", "/planId",
                            "/planVersion", "/engineAttemptId", "/logicalAttemptId", "/emittedAt"));
 }
 
-TEST(ContractDialect, LeavesThoseToTheAuthorityInTheNativeForm) {
+TEST(NativeDialect, DoesNotRequireThem) {
   const EventWrite write =
       Written(Dialect::kNative, R"({"eventType":"StepStarted","runId":"r","stepId":"s"})");
   EXPECT_EQ(write.logical_attempt, 0u);
@@ -118,7 +118,7 @@ TEST(ContractDialect, LeavesThoseToTheAuthorityInTheNativeForm) {
   EXPECT_TRUE(write.scope.tenant_id.empty());
 }
 
-TEST(ContractDialect, RefusesWhatTheAuthorityAssigns) {
+TEST(ContractDialect, RefusesMembersThatTheAuthorityAssigns) {
   const auto order = ParseEvent(
       Dialect::kNative,
       R"({"eventType":"RunPaused","runId":"r","runSeq":4,"persistedAt":"2026-02-11T10:30:00Z"})");
@@ -129,7 +129,7 @@ TEST(ContractDialect, RefusesWhatTheAuthorityAssigns) {
   }
 }
 
-TEST(ContractDialect, LetsStepsStandInEventsOfStepsOnly) {
+TEST(ContractDialect, AllowsAStepIdInStepEventsOnly) {
   EXPECT_THAT(Faults(Dialect::kNative, R"({"eventType":"RunPaused","runId":"r","stepId":"s"})"),
               ElementsAre("/stepId"));
   EXPECT_THAT(Faults(Dialect::kNative, R"({"eventType":"StepSkipped","runId":"r"})"),
@@ -159,14 +159,14 @@ TEST(ContractDialect, RefusesAFlatFormThatContradictsItself) {
               ElementsAre("/payload"));
 }
 
-TEST(ContractDialect, KnowsOnlyTheEventsOfTheContract) {
+TEST(ContractDialect, AcceptsOnlyTheEventsOfTheContract) {
   const std::string hook =
       R"({"eventType":"HookReceived","runId":"r","correlationId":"h","payload":{}})";
   EXPECT_EQ(CodeOf(Dialect::kContract, hook), ErrorCode::kEventTypeUnknown);
   EXPECT_EQ(Written(Dialect::kNative, hook).entity_id, "h");
 }
 
-TEST(NativeDialect, WritesEveryEventButThoseThatOnlyEverstepRecords) {
+TEST(NativeDialect, AcceptsEveryEventExceptThoseThatOnlyEverstepRecords) {
   int writable = 0;
   for (const EventSpec& spec : Catalogue()) {
     const auto order = ParseEvent(Dialect::kNative,
@@ -204,7 +204,7 @@ TEST(NativeDialect, TakesTheSignalsIdFromThePayload) {
               ElementsAre("/payload/signalType"));
 }
 
-TEST(ParseEvent, TellsWhatIsNotJsonFromWhatDoesNotFit) {
+TEST(ParseEvent, DistinguishesInvalidJsonFromInvalidEvents) {
   EXPECT_EQ(CodeOf(Dialect::kNative, "{"), ErrorCode::kInvalidJson);
   EXPECT_EQ(CodeOf(Dialect::kNative, ""), ErrorCode::kInvalidJson);
   EXPECT_EQ(CodeOf(Dialect::kNative, "[]"), ErrorCode::kSchemaValidationFailed);

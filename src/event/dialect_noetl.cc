@@ -1,5 +1,5 @@
-// NoETL's runtime event model: dotted names, a status that says how a thing ended, entities that
-// link to their parents.
+// NoETL's runtime event model: dotted names, a status for outcomes, and entities with links to
+// their parents.
 
 #include <array>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace everstep {
 namespace {
 
-using namespace field;  // NOLINT(google-build-using-namespace): the words of the tables below
+using namespace field;  // NOLINT(google-build-using-namespace): the rule constructors
 
 constexpr std::int64_t kAttemptMax = std::numeric_limits<std::uint32_t>::max();
 constexpr std::string_view kNoName[] = {""};
@@ -23,18 +23,19 @@ constexpr EnvelopeRow kEnvelope[] = {
     {Required(Means(Identifier("event_id", Slot::kEventId), "Unique within the execution."))},
     {Required(Word("event_type", kNoName, Slot::kEventType))},
     {Means(Text("event_alias", 256, Slot::kAlias), "Display name.")},
-    {Required(Means(Time("timestamp", Slot::kEmittedAt), "The writer's clock."))},
+    {Required(Means(Time("timestamp", Slot::kEmittedAt), "Time by the writer's clock."))},
     {Required(Means(Identifier("execution_id", Slot::kRunId), "The run."))},
     {Word("entity_type", kNoName, Slot::kEntityType)},
     {Means(Name("entity_id", Slot::kRunLabel), "The playbook or workflow."), kOfRun},
     {Required(Means(Name("entity_id", Slot::kEntityLabel), "The step.")), kOfStep},
     {Required(Means(Name("entity_id", Slot::kEntityId), "The tool, loop, retry …")),
      kOfOthers | kOfSignal},
-    {Means(Name("parent_id", Slot::kParentId), "What the entity belongs to.")},
+    {Means(Name("parent_id", Slot::kParentId), "The parent of the entity.")},
     {Means(Integer("seq", 0, kIntegerMax, Slot::kSequence),
-           "The writer's order. Shown: the run's own where the writer gave none.")},
+           "The writer's sequence number. In views: the run's own if the writer gave none.")},
     {Name("workflow_run_id", Slot::kAttribute)},
-    {Means(Name("step_run_id", Slot::kStepRunId), "Tells one run of the step from another.")},
+    {Means(Name("step_run_id", Slot::kStepRunId),
+           "Distinguishes one run of the step from another.")},
     {Name("tool_run_id", Slot::kAttribute)},
     {Integer("iteration", 0, kIntegerMax, Slot::kAttribute)},
     {Name("iteration_id", Slot::kAttribute)},
@@ -52,7 +53,7 @@ constexpr FieldRule kPayloadFields[] = {
 };
 constexpr ObjectRule kPayload{kPayloadFields};
 
-constexpr EventRow Told(std::string_view name, EventType type, std::string_view entity_type,
+constexpr EventRow Base(std::string_view name, EventType type, std::string_view entity_type,
                         std::string_view alias) {
   EventRow row{name, type, &kPayload};
   row.entity_type = entity_type;
@@ -76,43 +77,43 @@ constexpr EventRow Legacy(EventRow row) {
 constexpr auto kEvents = [] {
   using enum EventType;
   return std::array{
-      Told("playbook.execution.requested", kRunQueued, "playbook", "PlaybookExecutionRequested"),
-      With("success", MayLeaveOut(Told("playbook.request.evaluated", kRunApproved, "playbook",
+      Base("playbook.execution.requested", kRunQueued, "playbook", "PlaybookExecutionRequested"),
+      With("success", MayLeaveOut(Base("playbook.request.evaluated", kRunApproved, "playbook",
                                        "PlaybookRequestEvaluated"))),
-      Told("playbook.started", kRunStarted, "playbook", "PlaybookStarted"),
-      Told("workflow.started", kRunStarted, "workflow", "WorkflowStarted"),
+      Base("playbook.started", kRunStarted, "playbook", "PlaybookStarted"),
+      Base("workflow.started", kRunStarted, "workflow", "WorkflowStarted"),
       With("paused",
-           MayLeaveOut(Told("playbook.paused", kRunPaused, "playbook", "PlaybookPaused"))),
+           MayLeaveOut(Base("playbook.paused", kRunPaused, "playbook", "PlaybookPaused"))),
       With("in_progress",
-           MayLeaveOut(Told("playbook.paused", kRunResumed, "playbook", "PlaybookPaused"))),
-      With("success", Told("workflow.finished", kRunCompleted, "workflow", "WorkflowFinished")),
-      With("error", Told("workflow.finished", kRunFailed, "workflow", "WorkflowFinished")),
-      With("skipped", Told("workflow.finished", kRunCancelled, "workflow", "WorkflowFinished")),
-      With("success", Told("playbook.processed", kRunCompleted, "playbook", "PlaybookProcessed")),
-      With("error", Told("playbook.processed", kRunFailed, "playbook", "PlaybookProcessed")),
-      With("skipped", Told("playbook.processed", kRunCancelled, "playbook", "PlaybookProcessed")),
-      Told("step.started", kStepScheduled, "step", "StepStarted"),
-      With("success", Told("step.finished", kStepCompleted, "step", "StepFinished")),
-      With("error", Told("step.finished", kStepFailed, "step", "StepFinished")),
-      With("skipped", Told("step.finished", kStepSkipped, "step", "StepFinished")),
-      Told("tool.started", kToolStarted, "tool", "ToolStarted"),
-      Told("tool.processed", kToolProcessed, "tool", "ToolProcessed"),
-      Told("loop.started", kLoopStarted, "loop", "LoopStarted"),
-      Told("loop.iteration.started", kLoopIterationStarted, "loop", "LoopIterationStarted"),
-      Told("loop.iteration.finished", kLoopIterationFinished, "loop", "LoopIterationFinished"),
-      Told("loop.finished", kLoopFinished, "loop", "LoopFinished"),
-      Told("case.started", kCaseStarted, "case", "CaseStarted"),
-      Told("case.evaluated", kCaseEvaluated, "case", "CaseEvaluated"),
-      Told("next.evaluated", kNextEvaluated, "next", "NextEvaluated"),
-      Told("retry.started", kRetryStarted, "retry", "RetryStarted"),
-      Told("retry.processed", kRetryProcessed, "retry", "RetryProcessed"),
-      Told("sink.started", kSinkStarted, "sink", "SinkStarted"),
-      Told("sink.processed", kSinkProcessed, "sink", "SinkProcessed"),
-      Legacy(Told("task_start", kToolStarted, "tool", "ToolStarted")),
+           MayLeaveOut(Base("playbook.paused", kRunResumed, "playbook", "PlaybookPaused"))),
+      With("success", Base("workflow.finished", kRunCompleted, "workflow", "WorkflowFinished")),
+      With("error", Base("workflow.finished", kRunFailed, "workflow", "WorkflowFinished")),
+      With("skipped", Base("workflow.finished", kRunCancelled, "workflow", "WorkflowFinished")),
+      With("success", Base("playbook.processed", kRunCompleted, "playbook", "PlaybookProcessed")),
+      With("error", Base("playbook.processed", kRunFailed, "playbook", "PlaybookProcessed")),
+      With("skipped", Base("playbook.processed", kRunCancelled, "playbook", "PlaybookProcessed")),
+      Base("step.started", kStepScheduled, "step", "StepStarted"),
+      With("success", Base("step.finished", kStepCompleted, "step", "StepFinished")),
+      With("error", Base("step.finished", kStepFailed, "step", "StepFinished")),
+      With("skipped", Base("step.finished", kStepSkipped, "step", "StepFinished")),
+      Base("tool.started", kToolStarted, "tool", "ToolStarted"),
+      Base("tool.processed", kToolProcessed, "tool", "ToolProcessed"),
+      Base("loop.started", kLoopStarted, "loop", "LoopStarted"),
+      Base("loop.iteration.started", kLoopIterationStarted, "loop", "LoopIterationStarted"),
+      Base("loop.iteration.finished", kLoopIterationFinished, "loop", "LoopIterationFinished"),
+      Base("loop.finished", kLoopFinished, "loop", "LoopFinished"),
+      Base("case.started", kCaseStarted, "case", "CaseStarted"),
+      Base("case.evaluated", kCaseEvaluated, "case", "CaseEvaluated"),
+      Base("next.evaluated", kNextEvaluated, "next", "NextEvaluated"),
+      Base("retry.started", kRetryStarted, "retry", "RetryStarted"),
+      Base("retry.processed", kRetryProcessed, "retry", "RetryProcessed"),
+      Base("sink.started", kSinkStarted, "sink", "SinkStarted"),
+      Base("sink.processed", kSinkProcessed, "sink", "SinkProcessed"),
+      Legacy(Base("task_start", kToolStarted, "tool", "ToolStarted")),
       Legacy(With("success",
-                  MayLeaveOut(Told("task_complete", kToolProcessed, "tool", "ToolProcessed")))),
+                  MayLeaveOut(Base("task_complete", kToolProcessed, "tool", "ToolProcessed")))),
       Legacy(
-          With("error", MayLeaveOut(Told("task_error", kToolProcessed, "tool", "ToolProcessed")))),
+          With("error", MayLeaveOut(Base("task_error", kToolProcessed, "tool", "ToolProcessed")))),
   };
 }();
 
@@ -141,8 +142,8 @@ void SettleIdentity(const EventRow& row, const Findings& findings, EventWrite& w
   }
   const std::string_view step_run = StepRunOf(findings);
   if (SubjectOf(row.type) == kOfStep && !step_run.empty()) {
-    // A step can run several times in one execution, also at once: each run is an entity of its
-    // own.
+    // A step can run several times in one execution, even concurrently, so each of its runs is a
+    // separate entity.
     AddMember(write.attributes, "entity_id", JsonQuote(write.entity_id));
     write.entity_id = step_run;
   }

@@ -22,7 +22,7 @@ EventWrite Written(const std::string& json) {
   return order->events.at(0);
 }
 
-// Type and status of what the dialect shows.
+// The given member of each document that the dialect renders for the event.
 std::vector<std::string> Shown(EventType type, std::string_view member = "event_type",
                                const std::string& attributes = "") {
   Event event;
@@ -55,7 +55,7 @@ TEST(NoetlDialect, ReadsTheExampleOfAToolCall) {
       R"({"event_alias":"ToolProcessed","status":"success","duration_ms":312,"iteration":3})");
 }
 
-TEST(NoetlDialect, LetsTheStatusSayHowThingsEnded) {
+TEST(NoetlDialect, TheStatusDeterminesTheEventType) {
   const auto type = [](std::string_view name, std::string_view status) {
     return Written(Document(name, R"(,"entity_id":"s","status":")" + std::string(status) + "\""))
         .type;
@@ -71,7 +71,7 @@ TEST(NoetlDialect, LetsTheStatusSayHowThingsEnded) {
   EXPECT_EQ(Written(Document("playbook.paused")).type, EventType::kRunPaused);
 }
 
-TEST(NoetlDialect, DoesNotGuessHowThingsEnded) {
+TEST(NoetlDialect, AMissingStatusIsAFault) {
   const auto order = ParseEvent(Dialect::kNoetl, Document("workflow.finished"));
   ASSERT_FALSE(order);
   EXPECT_EQ(order.error().faults.at(0).pointer, "/status");
@@ -90,7 +90,7 @@ TEST(NoetlDialect, NormalisesTheLegacyNames) {
               ElementsAre("\"tool.processed\""));
 }
 
-TEST(NoetlDialect, MakesEachRunOfAStepAnEntityOfItsOwn) {
+TEST(NoetlDialect, EachRunOfAStepIsASeparateEntity) {
   const EventWrite plain = Written(Document("step.started", R"(,"entity_id":"fetch")"));
   EXPECT_EQ(plain.entity_id, "fetch");
   EXPECT_EQ(plain.instance_id, "");
@@ -118,7 +118,7 @@ TEST(NoetlDialect, ShowsTheRunAsAPlaybookAndAWorkflow) {
   EXPECT_THAT(Shown(EventType::kRunResumed, "status"), ElementsAre("\"in_progress\""));
 }
 
-TEST(NoetlDialect, GivesTheWrittenDocumentTheEventsIdAndTheOtherOneOfItsOwn) {
+TEST(NoetlDialect, TheWrittenDocumentKeepsTheEventIdAndTheOtherGetsADerivedOne) {
   EXPECT_THAT(Shown(EventType::kRunStarted, "event_id"), ElementsAre("\"e1\"", "\"e1.workflow\""));
   const EventWrite write = Written(Document("workflow.started", R"(,"event_alias":"W")"));
   EXPECT_THAT(Shown(EventType::kRunStarted, "event_id", write.attributes),
@@ -127,14 +127,14 @@ TEST(NoetlDialect, GivesTheWrittenDocumentTheEventsIdAndTheOtherOneOfItsOwn) {
               ElementsAre("\"PlaybookStarted\"", "\"W\""));
 }
 
-TEST(NoetlDialect, ShowsTheWritersSequenceAndElseTheRuns) {
+TEST(NoetlDialect, ShowsTheWritersSequenceOrElseTheRuns) {
   EXPECT_THAT(Shown(EventType::kRunPaused, "seq"), ElementsAre("7"));
   EXPECT_THAT(Shown(EventType::kRunPaused, "seq", R"({"seq":3})"), ElementsAre("3"));
   EXPECT_THAT(Shown(EventType::kRunPaused, "seq", R"({"seq":"of another kind"})"),
               ElementsAre("7"));
 }
 
-TEST(NoetlDialect, LeavesOutWhatItHasNoNameFor) {
+TEST(NoetlDialect, OmitsEventsWithoutAName) {
   EXPECT_THAT(Shown(EventType::kStepStarted), IsEmpty());
   EXPECT_THAT(Shown(EventType::kHookCreated), IsEmpty());
 }

@@ -31,7 +31,7 @@ std::vector<std::string> Shown(Dialect dialect, const Event& event) {
   return out;
 }
 
-TEST(NativeView, HasAllThatTheAuthorityAdds) {
+TEST(NativeView, ShowsEverythingThatTheAuthorityAdds) {
   EXPECT_THAT(
       Shown(Dialect::kNative, StepFailed()),
       ElementsAre(
@@ -44,7 +44,7 @@ TEST(NativeView, HasAllThatTheAuthorityAdds) {
           R"("persistedAt":"1970-01-01T00:00:02.000Z"})"));
 }
 
-TEST(NativeView, AddsTheFactsThatThePayloadDoesNotShow) {
+TEST(NativeView, AddsFactsThatAreMissingInThePayload) {
   Event event = StepFailed();
   event.facts.will_retry = true;
   event.facts.error_message = "boom";
@@ -60,7 +60,7 @@ TEST(NativeView, AddsTheFactsThatThePayloadDoesNotShow) {
   EXPECT_EQ(RawMember(Shown(Dialect::kNative, event).at(0), "payload"), event.payload);
 }
 
-TEST(ContractView, LeavesOutWhatTheContractHasNoNameFor) {
+TEST(ContractView, OmitsEventsWithoutANameInTheContract) {
   Event event = StepFailed();
   EXPECT_EQ(Shown(Dialect::kContract, event), Shown(Dialect::kNative, event));
   event.type = EventType::kStepScheduled;
@@ -82,7 +82,7 @@ TEST(CloudEvents, WrapTheNativeView) {
   EXPECT_EQ(RawMember(document, "data"), Shown(Dialect::kNative, StepFailed()).at(0));
 }
 
-TEST(Views, SkipTypesThatALaterVersionWrote) {
+TEST(Views, SkipTypesOfLaterVersions) {
   Event event = StepFailed();
   event.type = static_cast<EventType>(200);
   for (const Dialect dialect : {Dialect::kNative, Dialect::kContract, Dialect::kDevkit,

@@ -10,13 +10,13 @@
 
 namespace everstep {
 
-// Each has a file of its own, dialect_<name>.cc.
+// Defined in dialect_<name>.cc.
 const Vocabulary& NativeVocabulary();
 const Vocabulary& ContractVocabulary();
 const Vocabulary& DevkitVocabulary();
 const Vocabulary& NoetlVocabulary();
 
-// Elephant's documents are no envelope around one event: a document can tell of several.
+// An Elephant document can contain several events, so it does not fit a Vocabulary.
 Result<AppendOrder> ParseElephant(std::string_view json);
 void RenderElephant(const RunIdentity& run, const Event& event, std::vector<std::string>& out);
 std::vector<DocumentShape> ElephantShapes();

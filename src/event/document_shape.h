@@ -11,20 +11,21 @@
 
 namespace everstep {
 
-// What documents of one event of a dialect look like. Lives as long as the process.
+// The shape of the documents for one event of a dialect. Lives as long as the process.
 struct DocumentShape {
   std::string_view name;
-  std::string_view meaning;  // for people
+  std::string_view meaning;  // for display
   const ObjectRule* rule;
-  // A document that has one of the marks has to fit the other rule instead.
+  // A document with any of these members must match `marked` instead.
   std::span<const std::string_view> marks;
   const ObjectRule* marked = nullptr;
 };
 
-// All events that can be written in a dialect, in the order of its table.
+// The shapes of all events that can be written in a dialect, in the order of its table.
 std::vector<DocumentShape> DocumentShapes(Dialect dialect);
 
-// How a dialect says it, for people: "step.finished (error)". None when it has no name for it.
+// The dialect's names for an event type, for display: "step.finished (error)". Empty if it has
+// none.
 std::vector<std::string> NamesOf(Dialect dialect, EventType type);
 
 }  // namespace everstep

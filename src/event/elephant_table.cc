@@ -8,11 +8,11 @@
 namespace everstep::elephant {
 namespace {
 
-using namespace field;  // NOLINT(google-build-using-namespace): the words of the tables below
+using namespace field;  // NOLINT(google-build-using-namespace): the rule constructors
 
 constexpr std::size_t kLine = 256;
-constexpr std::size_t kStepMax = 200;  // a hook's id adds to it
-constexpr std::size_t kIdMax = 120;    // further events of a document add to it
+constexpr std::size_t kStepMax = 200;  // leaves room for the suffix of a hook's id
+constexpr std::size_t kIdMax = 120;    // leaves room for the suffixes of a document's other events
 
 constexpr StatusRow kStatusRows[] = {
     {"SCHEDULED", EventType::kStepScheduled},
@@ -27,7 +27,7 @@ constexpr auto kStatuses = [] {
 }();
 
 constexpr FieldRule kErrorFields[] = {
-    Required(Means(Name("code"), "Two characters that name the phase, then what went wrong.")),
+    Required(Means(Name("code"), "Two characters for the phase, followed by the kind of error.")),
     Record("details"),
 };
 constexpr ObjectRule kError{kErrorFields};
@@ -39,15 +39,15 @@ constexpr FieldRule kWorkflowFields[] = {
     Required(Word("status", kStatuses)),
     Required(SomeText("phase", kLine, Slot::kAttribute)),
     Required(Name("step", Slot::kEntityId, kStepMax)),
-    Means(Token(kTaskToken, Slot::kToken), "Resumes the step that has failed."),
+    Means(Token(kTaskToken, Slot::kToken), "Resumes the failed step."),
     Objects("errors", kError),
 };
 constexpr ObjectRule kWorkflow{kWorkflowFields};
 
 constexpr FieldRule kSettledFields[] = {
     Required(Means(Identifier("executionId", Slot::kRunId),
-                   "The run whose errors are meant: an event is about one run.")),
-    Means(Name("errorCode", Slot::kEntityId), "All open codes of the run when left out."),
+                   "The run that has the errors; an event concerns exactly one run.")),
+    Means(Name("errorCode", Slot::kEntityId), "If omitted: all open codes of the run."),
 };
 constexpr ObjectRule kSettled{kSettledFields, false};
 
@@ -87,9 +87,9 @@ std::span<const Kind> Kinds() {
   static const Kind kinds[] = {
       {kNames[0], "A step of the workflow changed its status.", std::nullopt, &kEnvelopes[0],
        &enveloped[0], &kWorkflow, &bare},
-      {kNames[1], "Errors of a run are resolved.", EventType::kErrorResolved, &kEnvelopes[1],
+      {kNames[1], "Errors of a run were resolved.", EventType::kErrorResolved, &kEnvelopes[1],
        &enveloped[1], nullptr, nullptr},
-      {kNames[2], "An attempt to resolve errors of a run failed for good.",
+      {kNames[2], "An attempt to resolve errors of a run failed permanently.",
        EventType::kErrorUnrecoverable, &kEnvelopes[2], &enveloped[2], nullptr, nullptr},
   };
   return kinds;

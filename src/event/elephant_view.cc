@@ -1,4 +1,4 @@
-// Events as Elephant's EventBridge documents.
+// Renders events as Elephant's EventBridge documents.
 
 #include <algorithm>
 
@@ -19,13 +19,13 @@ std::string_view DetailAttribute(const Event& event, std::string_view name) {
   return AttributeOf(event, RuleNamed(elephant::WorkflowRule().fields, name));
 }
 
-// An event that came as one of these documents has members in its payload that belong to the
-// detail.
+// Returns true if the event was written as an Elephant document. Then members of its payload belong
+// in the detail.
 bool IsAtHome(const Event& event) {
   return !DetailAttribute(event, "county").empty() && !DetailAttribute(event, "phase").empty();
 }
 
-// The members of the payload but those taken, as they stand between the braces.
+// The members of the payload that are not in `taken`, as JSON text without the braces.
 std::string PayloadBeyond(const Event& event, std::span<const FieldRule> taken) {
   thread_local simdjson::dom::parser parser;
   simdjson::dom::object payload;
@@ -101,11 +101,11 @@ std::string SettledDetail(const RunIdentity& run, const Event& event) {
   return detail;
 }
 
-// The status that tells of the event; empty when there is none.
+// The status that represents the event; empty if there is none.
 std::string_view StatusOf(const Event& event) {
   if (event.type == EventType::kHookCreated) return elephant::kFailed;
   if (event.type == EventType::kErrorRecorded) {
-    // What came with a step or a hook is shown by that document.
+    // An error that was reported with a step or hook is shown in that document.
     const bool shown = RawMember(event.attributes, elephant::kReportedWith).has_value();
     return shown ? std::string_view() : elephant::kFailed;
   }

@@ -12,7 +12,7 @@
 namespace everstep {
 
 using RunId = Named<struct RunIdTag, std::string>;
-// Position in a run's log: 1, 2, 3 …; zero is "before the first".
+// Position in a run's log: 1, 2, 3 …; zero: before the first event.
 using EventSeq = Named<struct EventSeqTag, std::uint64_t>;
 
 inline EventSeq Next(EventSeq seq) { return EventSeq(seq.value() + 1); }
@@ -20,7 +20,7 @@ inline EventSeq Next(EventSeq seq) { return EventSeq(seq.value() + 1); }
 // The two formulas of the idempotency key (docs/formats.md).
 enum class KeyVersion : std::uint8_t { kV1 = 1, kV2 = 2 };
 
-// Where a run belongs and what it executes: the same for every event of the run.
+// The owner of a run and the plan it executes. The same for all events of a run.
 struct RunScope {
   std::string tenant_id;
   std::string project_id;
@@ -31,20 +31,20 @@ struct RunScope {
   bool operator==(const RunScope&) const = default;
 };
 
-// The engine_run_ref of runs that this engine decides for. Nobody else adds to their logs.
+// The engine_run_ref of runs that this engine executes. Their logs accept no external events.
 inline constexpr std::string_view kOwnEngine = "everstep";
 
-// What the machine needs to know of an event's content. Read once, at the edge, from whatever shape
-// the writer's dialect gives it; stored beside the content, so that replay parses no JSON.
+// The parts of an event's content that the machine needs. Extracted once, when the document is
+// parsed, and stored with the content, so that replay does not parse JSON.
 struct EventFacts {
   bool will_retry = false;       // StepFailed: another attempt follows
   bool retryable = false;        // StepFailed, RunFailed
-  bool revisit = false;          // StepScheduled, StepStarted: a step that had succeeded runs again
-  bool escalation = false;       // SignalAccepted: ESCALATE_ALERT, legal on a run that has ended
-  bool late = false;             // RunCancelled, events of steps: legal on a run that has ended
-  Timestamp due_at{};            // WaitCreated, StepDelayed, StepFailed: not before;
-                                 // HookCreated: nobody else gets the token before, if the run ends
-  Timestamp started_at{};        // RunStarted: when execution began, by the engine's account
+  bool revisit = false;          // StepScheduled, StepStarted: a succeeded step runs again
+  bool escalation = false;       // SignalAccepted: ESCALATE_ALERT, allowed after the run's end
+  bool late = false;             // RunCancelled, events of steps: allowed after the run's end
+  Timestamp due_at{};            // WaitCreated, StepDelayed, StepFailed: earliest time to continue;
+                                 // HookCreated: the token stays reserved until then after run end
+  Timestamp started_at{};        // RunStarted: start of execution as reported by the engine
   std::string token{};           // HookCreated, HookConflict
   std::string error_code{};      // StepFailed, RunFailed
   std::string error_message{};   // StepFailed, RunFailed
@@ -54,7 +54,7 @@ struct EventFacts {
   bool operator==(const EventFacts&) const = default;
 };
 
-// A fact in a run's log. Together with the run's id, scope and key version it is complete.
+// An event in a run's log. The run's id, scope and key version are stored once per run.
 struct Event {
   EventType type{};
   std::uint8_t version = 1;
@@ -62,7 +62,7 @@ struct Event {
   std::string event_id;
   std::string entity_id;  // the step, hook, wait …; empty for the run itself
   std::string
-      instance_id;  // takes the entity's place in the key where the entity repeats, else empty
+      instance_id;  // replaces the entity in the key if the entity repeats, else empty
   std::string parent_id;
   std::uint32_t logical_attempt = 1;
   std::uint32_t engine_attempt = 1;
@@ -70,38 +70,38 @@ struct Event {
   Timestamp persisted_at{};
   std::string emitted_by;
   EventFacts facts;
-  std::string payload;     // JSON object as the writer sent it, or empty
-  std::string attributes;  // JSON object: what the writer's envelope says beyond ours, or empty
-  // Chains through the log, so that the events of one entity or one type are found without an index
-  // row each. Zero: none before.
+  std::string payload;     // JSON object as sent by the writer, or empty
+  std::string attributes;  // JSON object: other members of the writer's envelope, or empty
+  // Links to the previous event of the same entity and of the same type, so that these can be found
+  // without an index row per event. Zero: none.
   EventSeq previous_of_entity;
   EventSeq previous_of_type;
 
   bool operator==(const Event&) const = default;
 };
 
-// An order to append one event: an Event before the authority has placed it.
+// A request to append one event: an Event before the append authority has placed it.
 struct EventWrite {
   EventType type{};
   RunId run_id;
-  RunScope scope;        // empty members: as the run has it, or the caller's defaults on a new run
-  std::string event_id;  // empty: the authority makes one
+  RunScope scope;        // empty members: those of the run or, for a new run, the caller's defaults
+  std::string event_id;  // empty: generated by the append authority
   std::string entity_id;
   std::string instance_id;
   std::string parent_id;
-  std::uint32_t logical_attempt = 0;  // zero: the authority takes the one the state asks for
-  std::uint32_t engine_attempt = 0;   // zero: likewise
+  std::uint32_t logical_attempt = 0;  // zero: derived from the state, see Resolve
+  std::uint32_t engine_attempt = 0;   // zero: derived from the state, see Resolve
   Timestamp emitted_at{};             // unset: persisted_at
   std::string emitted_by;
   EventFacts facts;
   std::string payload;
   std::string attributes;
-  std::optional<Sha256Digest> key;        // as the writer computed it; checked, never trusted
-  std::optional<KeyVersion> key_version;  // asked for on a new run
-  bool foreign = false;  // comes from outside: not for runs that the engine decides for
-  bool revisit = false;  // a step that has ended may run again, as a further attempt
+  std::optional<Sha256Digest> key;        // computed by the writer; checked against ours
+  std::optional<KeyVersion> key_version;  // requested for a new run
+  bool foreign = false;  // external event: rejected for runs that this engine executes
+  bool revisit = false;  // an ended step may run again, as another attempt
   bool starts_run =
-      false;  // on a run that does not exist: RunStarted is recorded before this event
+      false;  // if the run does not exist, RunStarted is recorded before this event
 
   bool operator==(const EventWrite&) const = default;
 };

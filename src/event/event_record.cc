@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint8_t kFormat = 1;
 constexpr std::size_t kCrcSize = 4;
 
-// What a record holds beyond the fields that every event has. The flags are one varint, so those
-// that are often set have the low bits.
+// The optional fields of a record. The flags are stored as one varint, so frequent ones use the low
+// bits.
 enum Flag : std::uint32_t {
   kEntityId = 1U << 0,
   kPayload = 1U << 1,
@@ -43,7 +43,7 @@ enum Flag : std::uint32_t {
 constexpr std::uint32_t kAllFlags = (1U << 23) - 1;
 constexpr std::size_t kOptionalTexts = 11;
 
-// The optional texts in the order of the record; `E` is Event or const Event.
+// Visits the optional texts in the order of the record. `E` is Event or const Event.
 template <typename E, typename Visit>
 void ForEachText(E& event, Visit visit) {
   visit(kEntityId, event.entity_id);
@@ -61,7 +61,7 @@ void ForEachText(E& event, Visit visit) {
 
 std::uint64_t Number(Timestamp time) { return static_cast<std::uint64_t>(Micros(time)); }
 
-// Everything before the texts, gathered on the stack: one append, whatever the fields.
+// The part of a record before the texts. Built on the stack, so that it needs one append only.
 class Head {
  public:
   void Byte(std::uint8_t value) { bytes_[size_++] = static_cast<char>(value); }
@@ -69,8 +69,8 @@ class Head {
     for (; value >= 0x80; value >>= 7) Byte(static_cast<std::uint8_t>(value | 0x80));
     Byte(static_cast<std::uint8_t>(value));
   }
-  // Microseconds from one time to another, modulo 2^64, so that no pair is out of reach; zigzag,
-  // so that either direction is short.
+  // Microseconds between two times modulo 2^64, so that every pair can be represented. Zigzag, so
+  // that small differences in both directions are short.
   void Time(Timestamp from, Timestamp to) {
     const std::uint64_t distance = Number(to) - Number(from);
     Varint(distance << 1 ^ (0 - (distance >> 63)));
@@ -78,7 +78,7 @@ class Head {
   std::string_view text() const { return {bytes_.data(), size_}; }
 
  private:
-  // Three bytes, then varints of at most ten: flags, nine numbers, the lengths of the texts.
+  // Three bytes, then varints of at most ten bytes: flags, nine numbers, the lengths of the texts.
   std::array<char, 3 + 10 * (1 + 9 + 1 + kOptionalTexts)> bytes_;
   std::size_t size_ = 0;
 };
@@ -102,7 +102,7 @@ std::uint32_t FlagsOf(const Event& event) {
   return flags;
 }
 
-// Reads what Head wrote. Like ByteReader it may be asked for everything first and for ok() once.
+// Reads what Head wrote. Like ByteReader, errors are sticky: it is enough to check ok() at the end.
 class Fields {
  public:
   explicit Fields(std::string_view body) : in_(body) {}
@@ -128,7 +128,7 @@ class Fields {
     fits_ = fits_ && attempt <= std::numeric_limits<std::uint32_t>::max();
     return static_cast<std::uint32_t>(attempt);
   }
-  // Everything was there, nothing was too large, nothing is left.
+  // True if all fields were present and in range, and no bytes are left.
   bool ok() const { return in_.ok() && in_.AtEnd() && fits_ && flags_ <= kAllFlags; }
 
  private:
@@ -151,7 +151,7 @@ void ReadTexts(Fields& fields, Event& event) {
   });
 }
 
-// Fills a new event; answers what is wrong, or null.
+// Decodes into a new event. Returns an error message, or null on success.
 const char* Read(std::string_view bytes, Event& event) {
   if (bytes.size() < kCrcSize) return "event record: too short";
   const std::string_view body = bytes.substr(0, bytes.size() - kCrcSize);
@@ -159,7 +159,7 @@ const char* Read(std::string_view bytes, Event& event) {
     return "event record: checksum does not match";
   }
   Fields fields(body);
-  if (fields.Byte() != kFormat) return "event record: format is not known";
+  if (fields.Byte() != kFormat) return "event record: unknown format";
   event.type = static_cast<EventType>(fields.Byte());
   event.version = fields.Byte();
   fields.ReadFlags();
@@ -210,7 +210,7 @@ void EncodeEventRecord(const Event& event, std::string& out) {
     texts_size += text.size();
   });
 
-  // A caller's batch grows by doubling; exact reservations would make it copy at every event.
+  // Grow by doubling: exact reservations would copy a caller's batch at every event.
   const std::size_t size = begin + head.text().size() + texts_size + kCrcSize;
   if (out.capacity() < size) out.reserve(std::max(size, 2 * out.capacity()));
   out.append(head.text());
@@ -220,7 +220,7 @@ void EncodeEventRecord(const Event& event, std::string& out) {
 }
 
 Result<Event> DecodeEventRecord(std::string_view bytes) {
-  // Built where it is returned: an event is large, and replay decodes every one.
+  // Decode into the result in place: events are expensive to move, and replay decodes all of them.
   Result<Event> decoded = Event();
   if (const char* fault = Read(bytes, *decoded)) {
     decoded = Error{ErrorCode::kStoreCorrupt, fault, {}};

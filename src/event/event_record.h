@@ -8,12 +8,12 @@
 
 namespace everstep {
 
-// The stored form of an event (grammar in docs/formats.md), closed by a CRC-32C. A released version
-// keeps its bytes for ever.
+// Appends the stored form of an event (grammar in docs/formats.md), which ends with a CRC-32C. The
+// encoding of a released format version must never change.
 void EncodeEventRecord(const Event& event, std::string& out);
 
-// kStoreCorrupt when the bytes are not a whole record. A type this build does not know decodes: it
-// is the reader's business to skip it.
+// kStoreCorrupt if the bytes are not exactly one valid record. An event of an unknown type decodes
+// successfully; the caller must skip it.
 Result<Event> DecodeEventRecord(std::string_view bytes);
 
 }  // namespace everstep

@@ -29,7 +29,7 @@ bool IsRefused(std::string_view bytes) {
   return !event && event.error().code == ErrorCode::kStoreCorrupt;
 }
 
-// `body` closed by the checksum that belongs to it.
+// `body` with its checksum appended.
 std::string Sealed(std::string body) {
   const std::uint32_t crc = Crc32c(body);
   ByteWriter(body).U32(crc);
@@ -110,7 +110,7 @@ Event Extremes() {
   return event;
 }
 
-// The events whose bytes tests/golden/event_record_v1.txt keeps.
+// The events encoded in tests/golden/event_record_v1.txt.
 std::vector<std::pair<std::string, Event>> GoldenEvents() {
   Event first;
   first.type = EventType::kRunQueued;
@@ -138,7 +138,7 @@ RC_GTEST_PROP(EventRecordTest, KeepsEveryEvent, (const Event& event)) {
   RC_ASSERT(*decoded == event);
 }
 
-RC_GTEST_PROP(EventRecordTest, AppendsToWhatIsThere,
+RC_GTEST_PROP(EventRecordTest, EncodingAppendsToTheOutput,
               (const Event& event, const std::string& before)) {
   std::string bytes = before;
   EncodeEventRecord(event, bytes);
@@ -149,8 +149,8 @@ RC_GTEST_PROP(EventRecordTest, RefusesAnyBytesThatItDidNotWrite, (const std::str
   RC_ASSERT(IsRefused(bytes));
 }
 
-// With a checksum that fits, the fields themselves have to hold: whatever is taken must be an event
-// that survives another turn.
+// With a valid checksum the fields themselves are decoded. Any event that is accepted must survive
+// another round trip.
 RC_GTEST_PROP(EventRecordTest, SurvivesAnyBytesUnderAValidChecksum, (std::string body)) {
   body.insert(0, 1, '\x01');
   if (const Result<Event> event = DecodeEventRecord(Sealed(body))) {
@@ -189,7 +189,7 @@ TEST(EventRecordTest, RefusesEveryFlippedBit) {
   }
 }
 
-TEST(EventRecordTest, RefusesAFormatItDoesNotKnow) {
+TEST(EventRecordTest, RefusesAnUnknownFormat) {
   std::string body = Encoded(StepCompleted());
   body.resize(body.size() - 4);
   EXPECT_FALSE(IsRefused(Sealed(body)));
@@ -197,7 +197,7 @@ TEST(EventRecordTest, RefusesAFormatItDoesNotKnow) {
   EXPECT_TRUE(IsRefused(Sealed(body)));
 }
 
-TEST(EventRecordTest, RefusesFlagsAndAttemptsItDoesNotKnow) {
+TEST(EventRecordTest, RefusesUnknownFlagsAndOversizedAttempts) {
   const auto record = [](std::uint64_t flags, std::uint64_t attempt) {
     std::string body;
     ByteWriter writer(body);
@@ -224,14 +224,14 @@ TEST(EventRecordTest, ATypeOfALaterVersionDecodes) {
   EXPECT_EQ(*decoded, event);
 }
 
-TEST(EventRecordTest, AnOrdinaryEventCostsLittleBeyondItsTexts) {
+TEST(EventRecordTest, TheOverheadOfATypicalEventIsSmall) {
   const Event event = StepCompleted();
   const std::size_t texts = event.event_id.size() + event.entity_id.size() +
                             event.emitted_by.size() + event.payload.size();
   EXPECT_LE(Encoded(event).size(), texts + 26);
 }
 
-TEST(EventRecordTest, ReleasedBytesNeverChange) {
+TEST(EventRecordTest, TheStoredFormatIsUnchanged) {
   std::ifstream file(EVERSTEP_SOURCE_DIR "/tests/golden/event_record_v1.txt");
   ASSERT_TRUE(file.is_open());
   std::map<std::string, std::string> golden;

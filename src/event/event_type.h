@@ -4,7 +4,8 @@
 
 namespace everstep {
 
-// What a run log can say. Stored as a number: never reorder, never reuse, append at the end.
+// The types of events in a run log. Stored as numbers: never reorder or reuse them; append new ones
+// at the end.
 enum class EventType : std::uint8_t {
   kRunQueued = 1,
   kRunApproved = 2,
@@ -51,7 +52,7 @@ enum class EventType : std::uint8_t {
 
 inline constexpr int kEventTypeCount = 41;
 
-// What an event is about. Stored as a number, like EventType.
+// The kind of entity that an event concerns. Stored as a number, like EventType.
 enum class EntityKind : std::uint8_t {
   kRun = 1,
   kStep = 2,

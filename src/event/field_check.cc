@@ -16,7 +16,8 @@ using simdjson::dom::element;
 using simdjson::dom::element_type;
 using simdjson::dom::object;
 
-// Where in the document the check is: a chain on the stack, spelt out only when there is a fault.
+// The current position in the document: a chain on the stack that is turned into a JSON pointer
+// only for a fault.
 struct FieldCheck::Place {
   const Place* above = nullptr;
   std::string_view name;
@@ -53,7 +54,7 @@ std::size_t Characters(std::string_view text) {
 }
 
 bool HasLength(std::string_view text, const FieldRule& rule) {
-  // Never more characters than bytes: the common case needs no counting.
+  // A text never has more characters than bytes, so the common case needs no counting.
   if (text.size() < rule.length_min) return false;
   return text.size() <= rule.length_max || Characters(text) <= rule.length_max;
 }
@@ -61,7 +62,7 @@ bool HasLength(std::string_view text, const FieldRule& rule) {
 bool IsNameUpTo(std::size_t length_max, std::string_view text) {
   if (length_max == kNameCharactersMax) return IsName(text);
   if (text.empty() || Characters(text) > length_max) return false;
-  // A long name is a row of names, cut between characters.
+  // Check a long name in pieces of at most kNameCharactersMax bytes, cut between characters.
   while (!text.empty()) {
     std::size_t size = std::min(text.size(), kNameCharactersMax);
     while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
@@ -71,7 +72,7 @@ bool IsNameUpTo(std::size_t length_max, std::string_view text) {
   return true;
 }
 
-// The functions below also set `number` where the value stands for one.
+// The functions below also set `number` if the value represents one.
 bool StringFits(const FieldRule& rule, std::string_view text, std::int64_t& number) {
   switch (rule.kind) {
     case FieldKind::kIdentifier:
@@ -102,7 +103,7 @@ bool AllTexts(element value) {
   return std::ranges::all_of(items, [](element item) { return item.is_string(); });
 }
 
-// All kinds but those with an ObjectRule of their own.
+// For all kinds without an ObjectRule.
 bool ValueFits(const FieldRule& rule, element value, std::int64_t& number) {
   switch (rule.kind) {
     case FieldKind::kAny:
@@ -127,7 +128,7 @@ bool ValueFits(const FieldRule& rule, element value, std::int64_t& number) {
   return !value.get(text) && StringFits(rule, text, number);
 }
 
-bool HoldsOthers(element value) {
+bool IsContainer(element value) {
   const element_type type = value.type();
   return type == element_type::OBJECT || type == element_type::ARRAY;
 }
@@ -180,7 +181,7 @@ void FieldCheck::CheckObject(object document, const Place& place, Findings& find
     if (rule == nullptr) {
       ++unknown;
       if (!rule_->additional) ReportUnknown(name, here, findings);
-      if (HoldsOthers(value)) FindRepeats(value, here, findings);
+      if (IsContainer(value)) FindRepeats(value, here, findings);
       continue;
     }
     const std::uint64_t bit = std::uint64_t{1} << (rule - rule_->fields.data());
@@ -212,7 +213,7 @@ void FieldCheck::CheckField(const FieldRule& rule, element value, const Place& p
       Add(findings.faults, place.Pointer(), "must be " + Expectation(rule));
       return;
     }
-    if (HoldsOthers(value)) FindRepeats(value, place, findings);
+    if (IsContainer(value)) FindRepeats(value, place, findings);
   }
   if (rule.slot != Slot::kNone) findings.found.push_back({&rule, value, number});
 }
@@ -249,7 +250,7 @@ bool FieldCheck::CheckTexts(element value, const Place& place, Findings& finding
   for (const element item : items) {
     const Place here{&place, {}, index++, true};
     if (!item.is_string()) Add(findings.faults, here.Pointer(), "must be a string");
-    if (HoldsOthers(item)) FindRepeats(item, here, findings);
+    if (IsContainer(item)) FindRepeats(item, here, findings);
   }
   return findings.faults.size() == faults_before;
 }
@@ -261,7 +262,7 @@ void FieldCheck::ReportUnknown(std::string_view name, const Place& place,
     Add(findings.faults, place.Pointer(), std::string(refusal->reason));
     return;
   }
-  std::string message = "is not known here; the members are";
+  std::string message = "is unknown; the members are";
   for (const FieldRule& field : rule_->fields) {
     message.append(&field == rule_->fields.data() ? " " : ", ").append(field.name);
   }
@@ -273,7 +274,7 @@ void FieldCheck::FindRepeats(element value, const Place& place, Findings& findin
   if (!value.get(inner)) {
     FindRepeatsIn(inner, place, findings);
     for (const auto [name, member] : inner) {
-      if (HoldsOthers(member)) FindRepeats(member, Place{&place, name}, findings);
+      if (IsContainer(member)) FindRepeats(member, Place{&place, name}, findings);
     }
     return;
   }
@@ -282,7 +283,7 @@ void FieldCheck::FindRepeats(element value, const Place& place, Findings& findin
   std::size_t index = 0;
   for (const element item : items) {
     const Place here{&place, {}, index++, true};
-    if (HoldsOthers(item)) FindRepeats(item, here, findings);
+    if (IsContainer(item)) FindRepeats(item, here, findings);
   }
 }
 
@@ -320,7 +321,7 @@ std::optional<Error> ErrorOf(std::string_view name, Findings& findings) {
   if (findings.faults.empty()) return std::nullopt;
   const std::size_t count = findings.faults.size();
   return Error{ErrorCode::kSchemaValidationFailed,
-               std::string(name) + " does not fit its schema in " + std::to_string(count) +
+               std::string(name) + " does not match its schema in " + std::to_string(count) +
                    (count == 1 ? " place" : " places"),
                std::move(findings.faults)};
 }
@@ -330,7 +331,7 @@ bool Fits(const FieldRule& rule, std::string_view json) {
   element value;
   if (parser.parse(json.data(), json.size()).get(value)) return false;
   std::int64_t number = 0;
-  return rule.object != nullptr ? HoldsOthers(value) : ValueFits(rule, value, number);
+  return rule.object != nullptr ? IsContainer(value) : ValueFits(rule, value, number);
 }
 
 std::optional<std::int64_t> IntegerOf(element value) {
@@ -338,7 +339,7 @@ std::optional<std::int64_t> IntegerOf(element value) {
   if (!value.get(integer)) return integer;
   double number = 0;
   if (!value.is_double() || value.get(number)) return std::nullopt;
-  // The bounds are exact as doubles; outside of them the conversion would be undefined.
+  // The bounds are exact as doubles; outside of them the conversion is undefined behavior.
   if (number != std::floor(number) || number < -0x1p63 || number >= 0x1p63) return std::nullopt;
   return static_cast<std::int64_t>(number);
 }

@@ -14,35 +14,36 @@
 
 namespace everstep {
 
-// A member that was found, fits its rule and has a slot.
+// A member of the document that matches its rule and has a slot.
 struct FoundField {
   const FieldRule* rule;
   simdjson::dom::element value;
   std::int64_t number = 0;  // of an integer; of a timestamp, in microseconds
 };
 
-// What a check has to say. Meant to be kept and used again, so that a valid document costs no
+// The result of a check. Reuse it for the next document, so that valid documents need no
 // allocation.
 struct Findings {
   std::vector<FoundField> found;  // in the document's order
-  std::vector<Fault> faults;      // what the rules forbid; the first kFaultsMax
-  std::vector<Fault> repeated;    // members that occur twice in one object, at any depth; likewise
+  std::vector<Fault> faults;      // violations of the rules; the first kFaultsMax
+  std::vector<Fault> repeated;    // members repeated in an object, at any depth; likewise
 
   void Clear();
 };
 
-// A hostile document cannot make an answer much larger than itself.
+// Bounds the size of the error for a hostile document.
 inline constexpr std::size_t kFaultsMax = 256;
 
-// An ObjectRule, compiled: one pass over an object, one probe per member. Immutable; any thread.
+// A compiled ObjectRule: checks an object in one pass with one hash probe per member. Immutable and
+// thread-safe.
 class FieldCheck {
  public:
-  // `rule` and all it refers to must outlive the check.
+  // `rule` and everything it refers to must outlive the check.
   explicit FieldCheck(const ObjectRule& rule);
   FieldCheck(FieldCheck&&) = default;
   FieldCheck& operator=(FieldCheck&&) = default;
 
-  // Adds to `findings` all that is to say of the document.
+  // Checks the document and adds the results to `findings`.
   void Run(simdjson::dom::object document, Findings& findings) const;
 
  private:
@@ -62,21 +63,22 @@ class FieldCheck {
 
   const ObjectRule* rule_;
   std::uint64_t required_ = 0;                       // bit per field
-  std::vector<std::unique_ptr<FieldCheck>> nested_;  // per field, where it has an object
+  std::vector<std::unique_ptr<FieldCheck>> nested_;  // per field; null if it has no object
   std::array<std::uint8_t, 256> probe_{};            // hash of a name -> field + 1
 };
 
-// Why a document of event `name` is refused: kInvalidJson for repeated members, else
-// kSchemaValidationFailed; nothing when the findings hold no fault. Takes the faults out of them.
+// Returns the error for a document of event `name`: kInvalidJson for repeated members, else
+// kSchemaValidationFailed; nothing if there are no faults. Moves the faults out of `findings`.
 std::optional<Error> ErrorOf(std::string_view name, Findings& findings);
 
-// Does a single value fit the rule (ignoring `required`)? For JSON text of unknown origin.
+// Returns whether a single value matches the rule (ignoring `required`). `json` may be malformed.
 bool Fits(const FieldRule& rule, std::string_view json);
 
-// "an integer from 1 to 4294967295" and so on: what would be right.
+// Describes the values that the rule accepts: "an integer from 1 to 4294967295" and so on.
 std::string Expectation(const FieldRule& rule);
 
-// The value of a number that JSON Schema calls an integer; nothing when it is none or does not fit.
+// The value of a number that is an integer in JSON Schema's sense; nothing if it is not, or if it
+// does not fit 64 bits.
 std::optional<std::int64_t> IntegerOf(simdjson::dom::element value);
 
 }  // namespace everstep

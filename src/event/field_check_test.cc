@@ -6,7 +6,7 @@
 namespace everstep {
 namespace {
 
-using namespace field;  // NOLINT(google-build-using-namespace): the words of the tables below
+using namespace field;  // NOLINT(google-build-using-namespace): the rule constructors
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -62,7 +62,7 @@ std::vector<std::string> FaultsWith(const std::string& member) {
   return Check(R"({"id":"r1",)" + member + "}").faults;
 }
 
-TEST(FieldCheck, AcceptsWhatFits) {
+TEST(FieldCheck, AcceptsValidDocuments) {
   EXPECT_THAT(Check(R"({"id":"r1"})").faults, IsEmpty());
   EXPECT_THAT(FaultsWith(R"("name":"é","text":"€€€","colour":"red","attempt":10,"ratio":-1e9,
       "flag":false,"at":"2024-02-29T00:00:00Z","record":{"x":[1]},"object":{"part":"p"},
@@ -78,7 +78,7 @@ TEST(FieldCheck, FindsEveryFaultAtOnceWithAPointer) {
                                    "/list/1", "/list/2/part", "/texts/1", "/what~1ever~0"));
 }
 
-TEST(FieldCheck, SaysWhatWouldBeRight) {
+TEST(FieldCheck, MessagesStateWhatIsExpected) {
   EXPECT_THAT(Check(R"({"id":"r","colour":"blue"})").messages,
               HasSubstr(R"(one of "red", "green")"));
   EXPECT_THAT(Check(R"({"id":"r","attempt":11})").messages, HasSubstr("an integer from 1 to 10"));
@@ -87,7 +87,7 @@ TEST(FieldCheck, SaysWhatWouldBeRight) {
   EXPECT_THAT(Check(R"({"id":"r","runSeq":1})").messages, HasSubstr("is assigned"));
 }
 
-TEST(FieldCheck, TakesIntegersAsJsonSchemaDoes) {
+TEST(FieldCheck, AcceptsTheIntegersOfJsonSchema) {
   for (const char* good : {"1", "1.0", "1e0", "10"}) {
     EXPECT_THAT(FaultsWith(std::string("\"attempt\":") + good), IsEmpty()) << good;
   }
@@ -102,7 +102,7 @@ TEST(FieldCheck, CountsCharactersAndNotBytes) {
   EXPECT_THAT(FaultsWith(R"("text":"aaaa")"), ElementsAre("/text"));
 }
 
-TEST(FieldCheck, LetsTokensBeLongerThanNames) {
+TEST(FieldCheck, TokensMayBeLongerThanNames) {
   EXPECT_THAT(FaultsWith("\"token\":\"" + std::string(2048, 't') + "\""), IsEmpty());
   EXPECT_THAT(FaultsWith("\"token\":\"" + std::string(2049, 't') + "\""), ElementsAre("/token"));
   EXPECT_THAT(FaultsWith("\"token\":\"" + std::string(700, 't') + "|\""), ElementsAre("/token"));
@@ -137,7 +137,7 @@ TEST(FieldCheck, BoundsTheNumberOfFaults) {
   EXPECT_EQ(Check(many + "}").faults.size(), kFaultsMax);
 }
 
-TEST(FieldCheck, HandsOverTheValuesThatHaveASlot) {
+TEST(FieldCheck, ReturnsTheValuesWithASlot) {
   const FieldCheck check(kRule);
   simdjson::dom::parser parser;
   const std::string json = R"({"at":"1970-01-01T00:00:01Z","id":"r","attempt":3.0,"name":"n"})";

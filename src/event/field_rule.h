@@ -15,7 +15,7 @@ struct ObjectRule;
 
 enum class FieldKind : std::uint8_t {
   kIdentifier,  // identifier.h
-  kName,        // identifier.h, but up to length_max characters
+  kName,        // identifier.h, but with up to length_max characters
   kText,        // length_min to length_max characters
   kWord,        // one of `words`
   kInteger,     // min to max; 1.0 is an integer, as in JSON Schema
@@ -25,14 +25,14 @@ enum class FieldKind : std::uint8_t {
   kSha256,       // 64 lower-case hexadecimal digits
   kUuid,         // version 4
   kRecord,       // any object
-  kObject,       // an object of fields
+  kObject,       // an object described by `object`
   kObjectArray,  // an array of such objects
   kTextArray,    // an array of strings
   kAny,
 };
 
-// What one member of a JSON object has to be. The check, the JSON Schema, the codecs and the views
-// all follow from tables of these.
+// The rule for one member of a JSON object. Checks, JSON Schemas, codecs and views are all derived
+// from tables of these rules.
 struct FieldRule {
   std::string_view name;
   FieldKind kind = FieldKind::kAny;
@@ -44,10 +44,10 @@ struct FieldRule {
   std::int64_t max = 0;
   std::span<const std::string_view> words = {};
   const ObjectRule* object = nullptr;
-  std::string_view meaning = {};  // for people
+  std::string_view meaning = {};  // for display
 };
 
-// A member that is known and still not taken, with the reason.
+// A known member that is not accepted, with the reason.
 struct Refusal {
   std::string_view name;
   std::string_view reason;
@@ -55,11 +55,11 @@ struct Refusal {
 
 struct ObjectRule {
   std::span<const FieldRule> fields;  // at most 64
-  bool additional = true;             // other members are kept as they are
+  bool additional = true;             // other members are allowed and kept unchanged
   std::span<const Refusal> refusals = {};
 };
 
-// The words in which the tables are written.
+// Constructors for the rules in the tables.
 namespace field {
 
 inline constexpr std::int64_t kIntegerMax = std::numeric_limits<std::int64_t>::max();
@@ -85,7 +85,7 @@ constexpr FieldRule Name(std::string_view name, Slot slot = Slot::kNone,
   rule.length_max = length_max;
   return rule;
 }
-// What opens a hook: a name, but as long as the task tokens of Step Functions may be.
+// A hook token: a name, but with the maximum length of a Step Functions task token.
 constexpr FieldRule Token(std::string_view name, Slot slot = Slot::kNone) {
   constexpr std::size_t kTokenCharactersMax = 2048;
   return Name(name, slot, kTokenCharactersMax);

@@ -10,7 +10,7 @@
 namespace everstep {
 namespace {
 
-// One buffer per thread: the text is thrown away at once.
+// Reuses one buffer per thread for the joined text.
 Sha256Digest DigestOfJoined(std::initializer_list<std::string_view> fields) {
   thread_local std::string text;
   text.clear();

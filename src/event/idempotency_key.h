@@ -10,7 +10,8 @@ namespace everstep {
 // SHA-256 of the fields joined by '|':
 //   v1: runId|instance|logicalAttemptId|eventType|planVersion
 //   v2: runId|instance|logicalAttemptId|eventType|planId|planVersion
-// `instance` is "RUN" for events of the run itself, else the entity, else what takes its place.
+// `instance` is "RUN" for events of the run itself, otherwise the event's instance_id or, if that
+// is empty, its entity_id.
 struct KeyFields {
   std::string_view run_id;
   std::string_view instance;
@@ -26,11 +27,11 @@ Sha256Digest IdempotencyKey(KeyVersion version, const KeyFields& fields);
 Sha256Digest IdempotencyKey(KeyVersion version, const RunId& run_id, const RunScope& scope,
                             const Event& event);
 
-// Whether two placed events of one run have the same key, without making it.
+// Returns whether two placed events of one run have the same key, without computing it.
 bool HaveSameKey(const Event& a, const Event& b);
 
-// SHA-256 of tenantId|projectId|environmentId|planId|planVersion|runRequestId: one start per
-// request.
+// SHA-256 of tenantId|projectId|environmentId|planId|planVersion|runRequestId. Identifies a request
+// to start a run.
 Sha256Digest RunRequestKey(const RunScope& scope, std::string_view run_request_id);
 
 }  // namespace everstep

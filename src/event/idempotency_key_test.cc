@@ -38,7 +38,7 @@ class ContractVectorsTest : public testing::Test {
     return std::string(vector[key].get_string().value());
   }
 
-  // The key of the event that the parts of a preimage describe, made in both ways.
+  // The key of the event described by the parts of a preimage, computed in both ways.
   static std::string KeyOf(const std::vector<std::string>& parts) {
     const KeyVersion version = parts.size() == 5 ? KeyVersion::kV1 : KeyVersion::kV2;
     const std::string plan_id = parts.size() == 6 ? parts[4] : "";
@@ -97,8 +97,8 @@ TEST_F(ContractVectorsTest, DerivedKeysMatch) {
       const RunScope scope{parts[0], parts[1], parts[2], parts[3], parts[4]};
       EXPECT_EQ(ToHex(RunRequestKey(scope, parts[5])), Text(vector, "sha256"));
     } else if (name == "seed-A1-run literal 3-field") {
-      // An example in the contract's appendix leaves out the instance and the attempt, against the
-      // contract's own formula. It documents the mistake; no key is made that way.
+      // An example in the contract's appendix omits the instance and the attempt, contrary to the
+      // contract's own formula. The vector documents that mistake; no key is computed that way.
       EXPECT_EQ(ToHex(Sha256(Text(vector, "preimage"))), Text(vector, "sha256"));
       EXPECT_EQ(parts.size(), 3U);
     } else {
@@ -121,13 +121,13 @@ TEST_F(ContractVectorsTest, CanonicalSnapshotsAreFixedPointsWithThePublishedHash
   EXPECT_EQ(count, 3);
 }
 
-TEST_F(ContractVectorsTest, SamplesThatAreNoVectorsAreWhatTheNotesSay) {
+TEST_F(ContractVectorsTest, SamplesThatAreNoVectorsMatchTheirNotes) {
   const simdjson::dom::array samples = Section("not_vectors");
   EXPECT_EQ(Text(samples.at(0).value(), "value"), ToHex(Sha256("Hello World\n")));
   EXPECT_EQ(Text(samples.at(1).value(), "value"), ToHex(Sha256("")));
 }
 
-TEST(IdempotencyKeyTest, EveryFieldOfTheVersionCountsAndNoOther) {
+TEST(IdempotencyKeyTest, DependsOnExactlyTheFieldsOfItsVersion) {
   const KeyFields base{"run", "step", 1, "StepStarted", "plan", "1.0"};
   std::vector<KeyFields> variants(6, base);
   variants[0].run_id = "run2";
@@ -142,11 +142,11 @@ TEST(IdempotencyKeyTest, EveryFieldOfTheVersionCountsAndNoOther) {
     v1.insert(IdempotencyKey(KeyVersion::kV1, fields));
     v2.insert(IdempotencyKey(KeyVersion::kV2, fields));
   }
-  EXPECT_EQ(v1.size(), 6U);  // planId is no field of v1
+  EXPECT_EQ(v1.size(), 6U);  // planId is not a field of v1
   EXPECT_EQ(v2.size(), 7U);
 }
 
-TEST(IdempotencyKeyTest, AnInstanceTakesThePlaceOfItsEntity) {
+TEST(IdempotencyKeyTest, AnInstanceReplacesItsEntity) {
   const RunScope scope{"t", "p", "e", "plan", "1.0"};
   Event event;
   event.type = EventType::kToolStarted;

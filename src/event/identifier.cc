@@ -47,7 +47,7 @@ bool IsDerivedRunId(std::string_view text) {
 }
 
 bool IsName(std::string_view text) {
-  // No character takes more than four bytes; this also bounds the work on hostile input.
+  // A character has at most four bytes. This also bounds the work on hostile input.
   if (text.empty() || text.size() > 4 * kNameCharactersMax) return false;
   std::size_t characters = 0;
   bool ascii = true;

@@ -13,7 +13,7 @@ std::string Repeat(std::string_view piece, int times) {
   return text;
 }
 
-TEST(IdentifierTest, TakesWhatTheSystemsOutThereCallTheirRuns) {
+TEST(IdentifierTest, AcceptsTheRunIdsOfOtherSystems) {
   EXPECT_TRUE(IsIdentifier("run_2026-02-11_abc123"));
   EXPECT_TRUE(IsIdentifier("0d3c6a9e-4f0c-4a8e-9d5d-3d4c0f7dbb8a"));
   EXPECT_TRUE(IsIdentifier("wrun_01HXYZ123ABC456DEF789GHJ"));
@@ -41,7 +41,7 @@ TEST(IdentifierTest, IsAtMost128CharactersLong) {
   EXPECT_FALSE(IsIdentifier(Repeat("a", 129)));
 }
 
-TEST(NameTest, TakesAnyPrintableText) {
+TEST(NameTest, AcceptsAnyPrintableText) {
   EXPECT_TRUE(IsName("model.orders"));
   EXPECT_TRUE(IsName("step:fetch_and_evaluate:run:7"));
   EXPECT_TRUE(IsName("Prüfung der Eingänge"));
@@ -49,7 +49,7 @@ TEST(NameTest, TakesAnyPrintableText) {
   EXPECT_TRUE(IsName("\u00a0"));
 }
 
-TEST(IdentifierTest, KnowsTheIdsThatAServerDerives) {
+TEST(IdentifierTest, RecognizesDerivedRunIds) {
   EXPECT_TRUE(IsDerivedRunId("in-0123456789abcdef0123456789abcdef"));
   EXPECT_TRUE(IsDerivedRunId("01234567-89ab-8def-a123-456789abcdef"));
   EXPECT_FALSE(IsDerivedRunId("01234567-89ab-4def-a123-456789abcdef"));

@@ -12,15 +12,15 @@ namespace {
 constexpr std::size_t kDepthMax = 256;
 constexpr std::size_t kCapacityFirst = 4096;
 
-// A parser and the padded copy it reads: simdjson looks a few bytes past the end.
+// A parser and the padded copy of its input, which simdjson requires.
 struct Reader {
   simdjson::dom::parser parser;
   std::vector<char> buffer = std::vector<char>(kCapacityFirst + simdjson::SIMDJSON_PADDING);
   simdjson::error_code allocated = parser.allocate(kCapacityFirst, kDepthMax);
-  std::size_t size = 0;  // of what was read last
+  std::size_t size = 0;  // of the document read last
 
-  // The tape of a parsed document has no positions in the text; this finds them again, several
-  // times as fast as looking at each character.
+  // The DOM has no positions in the text. This finds them, several times faster than a scan over
+  // each character.
   simdjson::ondemand::parser finder;
 };
 
@@ -34,8 +34,8 @@ Reader& ThisThreads() {
 Result<simdjson::dom::object> ReadDocument(std::string_view json) {
   if (json.size() > kEventBytesMax) {
     return Error{ErrorCode::kEventTooLarge,
-                 "the event has " + std::to_string(json.size()) + " bytes; at most " +
-                     std::to_string(kEventBytesMax) + " are taken",
+                 "the event has " + std::to_string(json.size()) + " bytes; the limit is " +
+                     std::to_string(kEventBytesMax),
                  {}};
   }
   Reader& reader = ThisThreads();
@@ -50,13 +50,13 @@ Result<simdjson::dom::object> ReadDocument(std::string_view json) {
                        : reader.parser.parse(reader.buffer.data(), json.size(), false).get(root);
   if (failure) {
     return Error{ErrorCode::kInvalidJson,
-                 std::string("the event is not JSON: ") + simdjson::error_message(failure),
+                 std::string("the event is not valid JSON: ") + simdjson::error_message(failure),
                  {}};
   }
   simdjson::dom::object object;
   if (root.get(object)) {
     return Error{ErrorCode::kSchemaValidationFailed,
-                 "an event is a JSON object",
+                 "the event is not a JSON object",
                  {Fault{"", "must be an object"}}};
   }
   return object;
@@ -70,9 +70,9 @@ std::string_view ObjectText(std::string_view name) {
   std::string_view text;
   const bool found = !reader.finder.iterate(json, reader.buffer.size()).get(document) &&
                      !document[name].get_object().get(member) && !member.raw_json().get(text);
-  // A name that the writer spelt with escapes is not found this way.
+  // The finder does not match names with escape sequences.
   if (!found) return RawMember(json, name).value_or(std::string_view());
-  // It reaches up to the next token.
+  // The raw text extends to the next token.
   return text.substr(0, text.find_last_of('}') + 1);
 }
 

@@ -8,13 +8,13 @@
 
 namespace everstep {
 
-// The object that `json` is. Valid until the same thread reads the next one; strings in it do not
-// refer to `json`. kInvalidJson when it is not JSON, holds a number no 64-bit type can, or is
-// nested deeper than 256; kSchemaValidationFailed when it is not an object; kEventTooLarge.
+// Parses `json`, which must be an object. The result is valid until the same thread reads the next
+// document; it does not refer to `json`. kInvalidJson: not JSON, a number does not fit any 64-bit
+// type, or nested deeper than 256 levels. kSchemaValidationFailed: not an object. kEventTooLarge.
 Result<simdjson::dom::object> ReadDocument(std::string_view json);
 
-// The text of the member `name` of the document that this thread read last, if it is an object;
-// untouched. Valid as long as the document. Empty when there is none.
+// Returns the unmodified text of member `name` of the document that this thread read last. Empty if
+// there is no such member or it is not an object. Valid as long as that document.
 std::string_view ObjectText(std::string_view name);
 
 }  // namespace everstep

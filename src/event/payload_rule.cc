@@ -5,7 +5,7 @@
 namespace everstep {
 namespace {
 
-using namespace field;  // NOLINT(google-build-using-namespace): the words of the tables below
+using namespace field;  // NOLINT(google-build-using-namespace): the rule constructors
 
 constexpr std::size_t kReason = 1000;
 constexpr std::size_t kLine = 256;
@@ -139,7 +139,7 @@ constexpr FieldRule kStepDelayed[] = {
     Time("dueAt", Slot::kDueAt),
     Text("reason", kReason),
 };
-// Tools, loops, turns, cases, retries and sinks.
+// Tools, loops, cases and sinks.
 constexpr FieldRule kBookkeeping[] = {
     Any("inputs"),        Any("output"), Any("error"), Record("meta"), Word("status", kOutcomes),
     Number("durationMs"),
@@ -274,13 +274,13 @@ constexpr PayloadRow kPayloads[] = {
     {EventType::kChildFinished, {kChildFinished}},
 };
 
-constexpr bool RowsStandAtTheirNumbers() {
+constexpr bool RowsAreOrderedByNumber() {
   for (std::size_t i = 0; i < std::size(kPayloads); ++i) {
     if (static_cast<std::size_t>(kPayloads[i].type) != i + 1) return false;
   }
   return std::size(kPayloads) == kEventTypeCount;
 }
-static_assert(RowsStandAtTheirNumbers());
+static_assert(RowsAreOrderedByNumber());
 
 }  // namespace
 

@@ -7,12 +7,12 @@
 
 namespace everstep {
 
-// What the payload of an event holds in the native and contract dialects. Members beyond these are
-// kept. Lives as long as the process.
+// The rule for the payload of an event in the native and contract dialects. Other members are
+// allowed and kept. Lives as long as the process.
 const ObjectRule& PayloadRule(EventType type);
 
-// The members of RunStarted's payload that the contract also allows in the envelope, all of them
-// required there.
+// The members of RunStarted's payload that the contract also allows in the envelope, where all of
+// them are required.
 std::span<const FieldRule> RunStartedFlatMembers();
 
 }  // namespace everstep

@@ -15,7 +15,7 @@ constexpr std::string_view kNamePattern = "^[^|\\u0000-\\u001f\\u007f-\\u009f]*$
 constexpr std::string_view kSha256Pattern = "^[0-9a-f]{64}$";
 constexpr std::string_view kUuidPattern =
     "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$";
-// RFC 3339 with the days that each month has; 29 February in leap years only.
+// RFC 3339 with valid days only; 29 February only in leap years.
 constexpr std::string_view kTimestampPattern =
     "^(?:"
     "[0-9]{4}-(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|"
@@ -102,7 +102,7 @@ void WriteKind(const FieldRule& rule, JsonWriter& writer) {
   }
 }
 
-// The keywords of an object, into an object that is open already.
+// Writes the keywords of an object schema into an already open object.
 void WriteObject(const ObjectRule& rule, JsonWriter& writer) {
   writer.Member("type", "object");
   writer.Key("properties");
@@ -159,7 +159,7 @@ void WriteShape(const DocumentShape& shape, JsonWriter& writer) {
   writer.EndObject();
 }
 
-// Line breaks and two spaces a level, for text that JsonWriter made; an empty object stays in line.
+// Indents the output of JsonWriter by two spaces per level; empty objects stay on one line.
 std::string Indented(std::string_view json) {
   std::string out;
   std::size_t depth = 0;

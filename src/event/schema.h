@@ -16,10 +16,10 @@ struct SchemaDocument {
   std::string text;  // ends with a line break
 };
 
-// The schemas of all events that can be written, made from the tables that the check is made from.
+// The schemas of all events that can be written. Generated from the tables that ParseEvent checks.
 std::vector<SchemaDocument> ListSchemas();
 
-// docs/events.md: every event and its name in each dialect.
+// The text of docs/events.md: all events and their names in each dialect.
 std::string EventsPage();
 
 }  // namespace everstep

@@ -4,9 +4,9 @@
 
 namespace everstep {
 
-// Where the value of a field goes in an EventWrite, and where a view finds it again in an Event.
+// Where the value of a field is stored in an EventWrite, and where a view finds it in an Event.
 enum class Slot : std::uint8_t {
-  kNone,  // checked, and kept in the text it came in
+  kNone,  // checked, but kept only in the payload text
   // The envelope.
   kEventType,
   kRunId,
@@ -30,16 +30,16 @@ enum class Slot : std::uint8_t {
   kPayload,
   kAttributes,
   kAttribute,  // a member of the attributes, under its own name
-  // Envelope members that say something more than one of the above.
-  kCreatedAt,    // an attribute; also the time of emission when no other is given. Shown: persisted
-  kSequence,     // an attribute. Shown: the writer's, else the run's own
-  kAlias,        // an attribute. Shown: the writer's, else the dialect's
-  kEntityType,   // follows from the event's name
-  kRunLabel,     // an attribute, shown in the words in which it was written
-  kEntityLabel,  // the entity; where the step's own run has an id, an attribute beside it
+  // Envelope members with additional semantics.
+  kCreatedAt,    // an attribute; emitted_at if not given otherwise. Views default to persisted_at
+  kSequence,     // an attribute. Views show the writer's, else the run's own
+  kAlias,        // an attribute. Views show the writer's, else the dialect's
+  kEntityType,   // determined by the event's name
+  kRunLabel,     // an attribute, shown only in the document that was written
+  kEntityLabel,  // the entity; an attribute if the step's run has its own id
   kStepRunId,    // an attribute; for events of a step also the entity
   kStatus,       // an attribute; also selects the event
-  // What the machine has to know (EventFacts).
+  // EventFacts.
   kWillRetry,
   kRetryable,
   kDueAt,
@@ -48,12 +48,12 @@ enum class Slot : std::uint8_t {
   kErrorCode,
   kErrorMessage,
   kError,       // a string or an object with `code` and `message`
-  kErrorAlias,  // the same, but never shown: the dialect has better names
+  kErrorAlias,  // the same, but never shown because the dialect has other members for it
   kEngineRunRef,
   kArtifacts,
   kSignalId,  // the entity, unless the envelope names it
   kSignalType,
-  // The scope as a run's own context tells it; has to agree with the envelope.
+  // The scope in a run's own context; must match the envelope.
   kContextTenantId,
   kContextProjectId,
   kContextEnvironmentId,

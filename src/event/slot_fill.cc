@@ -31,15 +31,15 @@ void FillIfEmpty(std::string& target, std::string_view value) {
   if (target.empty()) target = value;
 }
 
-// Cuts between characters, not inside of one.
+// Truncates at a character boundary.
 std::string_view Cut(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xc0) == 0x80) --bytes_max;
   return text.substr(0, bytes_max);
 }
 
-// Errors come as a message or as an object; what does not look like a code or a message stays where
-// it is, in the payload.
+// An error is a message or an object. Anything that is not a valid code or message is kept in the
+// payload only.
 void FillError(const FoundField& found, EventFacts& facts) {
   std::string_view text;
   if (!found.value.get(text)) {

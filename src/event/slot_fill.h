@@ -10,12 +10,12 @@
 
 namespace everstep {
 
-// Takes a value that fits its rule, of the document that this thread read last, into the write.
-// Payload and attributes are taken over as they stand in the text. Where a value may come from two
-// members, the order in which they stand makes no difference.
+// Stores a valid value of the document that this thread read last in the slot of `write`. Payload
+// and attributes are copied as unmodified text. If two members can provide the same value, their
+// order in the document does not matter.
 void Fill(const FoundField& found, EventWrite& write);
 
-// Adds a member to a JSON object in text; an empty text is an empty object.
+// Adds a member to a JSON object in text form; an empty text is an empty object.
 void AddMember(std::string& object, std::string_view name, std::string_view json);
 
 }  // namespace everstep

@@ -30,7 +30,7 @@ std::string Quoted(Timestamp time) {
   return time == Timestamp{} ? std::string() : JsonQuote(FormatTimestamp(time));
 }
 
-// Where the step's own run is the entity, the step's name stands beside it.
+// If the entity is a run of the step, the step's name is in the attributes.
 void ShowEntityLabel(const FieldRule& rule, const View& view, JsonWriter& writer) {
   const std::string entity = Quoted(view.event.entity_id);
   const auto step_run = RawMember(view.event.attributes, "step_run_id");
@@ -38,7 +38,7 @@ void ShowEntityLabel(const FieldRule& rule, const View& view, JsonWriter& writer
   ShowJson(rule, entity, writer);
 }
 
-// A fact as JSON text under the slot of the member that would show it; empty when there is none.
+// The fact in the rule's slot as JSON text; empty if there is none.
 std::string FactJson(const FieldRule& rule, const View& view) {
   const EventFacts& facts = view.event.facts;
   switch (rule.slot) {
@@ -62,7 +62,7 @@ std::string FactJson(const FieldRule& rule, const View& view) {
       return Quoted(facts.engine_run_ref);
     case Slot::kArtifacts:
       return facts.artifacts;
-    // The run's scope stands in its envelope; a payload repeats it only where it has to.
+    // The scope is in the envelope; a payload repeats it only if the rule requires it.
     case Slot::kPlanId:
       return rule.required ? Quoted(view.run.scope.plan_id) : "";
     case Slot::kPlanVersion:
@@ -125,7 +125,7 @@ std::string ShownPayload(const View& view) {
     }
   }
   if (additions.empty()) return payload;
-  // The payload is an object as its writer spelt it: the rest goes in before its last brace.
+  // The payload is the writer's unmodified text, so insert the additions before its last brace.
   const std::size_t end = payload.rfind('}');
   if (end == std::string::npos) return "{" + additions + "}";
   const bool has_members = payload.find('"') != std::string::npos;

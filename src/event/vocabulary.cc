@@ -20,7 +20,7 @@ bool MayBeLeftOutWhenFlat(Slot slot) {
   return std::ranges::find(kSlots, slot) != kSlots.end();
 }
 
-bool Tells(const EventRow& row, const Event& event) {
+bool Matches(const EventRow& row, const Event& event) {
   if (row.type != event.type || row.legacy) return false;
   return row.failures == Failures::kAll ||
          (row.failures == Failures::kRetried) == event.facts.will_retry;
@@ -61,7 +61,7 @@ Vocabulary::Vocabulary(const DialectTable& table, Finish finish) : table_(table)
   for (const auto& entry : entries_) Compile(*entry);
 }
 
-// The envelope's rule as it stands for this event.
+// The envelope's rule, specialized for this event.
 FieldRule Vocabulary::RuleFor(const Entry& entry, FieldRule rule) const {
   const EventRow& row = *entry.rows.front();
   switch (rule.slot) {
@@ -134,7 +134,8 @@ const EventRow& Vocabulary::Select(const Entry& entry, const Findings& findings)
 Error Vocabulary::Unknown(std::string_view name) const {
   const auto known = by_name_.find(name);
   if (known != by_name_.end()) {
-    const std::string message = std::string(name) + " is recorded by Everstep and never written";
+    const std::string message =
+        std::string(name) + " is recorded by Everstep and cannot be written";
     return {ErrorCode::kEventTypeUnknown,
             message,
             {Fault{"/" + std::string(table_.type_member), message}}};
@@ -164,7 +165,7 @@ Status Vocabulary::Parse(std::string_view json, AppendOrder& order) const {
   std::string_view name;
   if (document->at_key(table_.type_member).get(name)) {
     return Error{ErrorCode::kSchemaValidationFailed,
-                 "the event does not say what it is",
+                 "the event has no type",
                  {Fault{"/" + std::string(table_.type_member), "is required: the event's name"}}};
   }
   const auto known = by_name_.find(name);
@@ -181,7 +182,7 @@ Status Vocabulary::Parse(std::string_view json, AppendOrder& order) const {
   order.events.resize(1);
   order.rule = nullptr;
   EventWrite& write = order.events.front();
-  write = EventWrite();  // its strings keep their memory
+  write = EventWrite();  // keeps the memory of its strings
   const EventRow& row = Select(entry, findings);
   write.type = row.type;
   write.facts.will_retry = row.failures == Failures::kRetried;
@@ -197,10 +198,11 @@ void Vocabulary::Render(const RunIdentity& run, const Event& event,
                         std::vector<std::string>& out) const {
   std::vector<const EventRow*> rows;
   for (const EventRow& row : table_.events) {
-    if (Tells(row, event)) rows.push_back(&row);
+    if (Matches(row, event)) rows.push_back(&row);
   }
   if (rows.empty()) return;
-  // Of several documents the one that was written, else the first, keeps the event's id.
+  // If there are several documents, the one that was written, or else the first, has the event's
+  // id.
   const std::string written = WrittenName(event);
   const auto named = std::ranges::find(rows, written, &EventRow::name);
   const EventRow* original = named == rows.end() ? rows.front() : *named;
@@ -220,7 +222,7 @@ void Vocabulary::Render(const RunIdentity& run, const Event& event,
 std::optional<NamedPayload> Vocabulary::RenderPayload(const RunIdentity& run,
                                                       const Event& event) const {
   const auto row = std::ranges::find_if(
-      table_.events, [&event](const EventRow& candidate) { return Tells(candidate, event); });
+      table_.events, [&event](const EventRow& candidate) { return Matches(candidate, event); });
   if (row == table_.events.end()) return std::nullopt;
   return NamedPayload{row->name, ShownPayload({run, event, *row, {}})};
 }

@@ -13,15 +13,15 @@
 
 namespace everstep {
 
-// A DialectTable at work: reads documents into orders and shows events. Immutable; any thread.
+// Parses and renders the documents of a DialectTable. Immutable and thread-safe.
 class Vocabulary {
  public:
-  // What a dialect has to add to a write when all members are in place. May name faults that
-  // concern more than one member.
+  // A dialect's last step of parsing, after all members are stored. May report faults that concern
+  // more than one member.
   using Finish = void (*)(const EventRow& row, const Findings& findings, EventWrite& write,
                           std::vector<Fault>& faults);
 
-  // What `table` refers to must outlive the vocabulary.
+  // Everything that `table` refers to must outlive the vocabulary.
   Vocabulary(const DialectTable& table, Finish finish);
 
   Status Parse(std::string_view json, AppendOrder& order) const;
@@ -32,7 +32,7 @@ class Vocabulary {
   std::vector<std::string> NamesOf(EventType type) const;
 
  private:
-  // The rules of one form of a document.
+  // The rules for one form of a document.
   struct Form {
     std::vector<FieldRule> fields;
     std::vector<Refusal> refusals;
