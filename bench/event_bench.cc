@@ -1,4 +1,4 @@
-// What an event costs before it reaches the store.
+// The cost of an event before it reaches the store.
 
 #include <benchmark/benchmark.h>
 

@@ -1,5 +1,5 @@
-# docs/dependencies.md says what each is for. Tests, benchmarks and fuzz targets exist where their
-# libraries do, so that a program can be built without them.
+# docs/dependencies.md explains each dependency. Tests, benchmarks and fuzz targets are optional:
+# they are built only if their libraries are installed.
 
 find_package(Threads REQUIRED)
 find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto SSL)
@@ -17,7 +17,7 @@ find_package(GTest QUIET CONFIG)
 find_package(rapidcheck QUIET CONFIG)
 find_package(benchmark QUIET CONFIG)
 
-# What each layer links besides the layers below it.
+# The external libraries of each layer.
 set(everstep_base_needs OpenSSL::Crypto simdjson::simdjson Threads::Threads)
 set(everstep_event_needs simdjson::simdjson)
 set(everstep_store_needs PkgConfig::rocksdb)
@@ -30,7 +30,7 @@ set(everstep_bus_needs simdjson::simdjson PkgConfig::nats Threads::Threads)
 set(everstep_serve_needs simdjson::simdjson OpenSSL::Crypto Threads::Threads)
 set(everstep_testing_needs simdjson::simdjson Threads::Threads)
 
-# Headers that most files of a layer read.
+# The precompiled headers of each layer.
 set(everstep_machine_precompiled ${everstep_std_headers})
 set(everstep_wire_precompiled ${everstep_std_headers})
 set(everstep_queue_precompiled ${everstep_std_headers})

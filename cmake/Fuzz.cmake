@@ -1,10 +1,10 @@
-# fuzz/<name>.cc is a libFuzzer program fuzz/<name> in the build directory.
+# Builds each fuzz/<name>.cc as a libFuzzer program fuzz/<name> in the build directory.
 
 if(NOT EVERSTEP_FUZZ)
   return()
 endif()
 
-# Coverage feedback from the code under test, not only from the entry point.
+# Instrument the code under test too, not only the entry point.
 foreach(layer IN LISTS EVERSTEP_LAYERS)
   get_target_property(type everstep_${layer} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")

@@ -1,4 +1,5 @@
-# `cmake --install`: the programs, the public headers and a package for find_package(everstep).
+# `cmake --install` installs the programs, the public headers and a package for
+# find_package(everstep).
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)

@@ -33,7 +33,7 @@ foreach(layer IN LISTS EVERSTEP_LAYERS)
   endif()
 endforeach()
 
-# What the server hands out is a part of it.
+# The server embeds the documents that it serves.
 file(GLOB served CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/errors/*.md)
 list(APPEND served ${CMAKE_SOURCE_DIR}/schemas/openapi.json)
 set(served_source ${CMAKE_BINARY_DIR}/generated/served_documents.cc)
@@ -44,7 +44,7 @@ add_custom_command(OUTPUT ${served_source}
 target_sources(everstep_serve PRIVATE ${served_source})
 set_source_files_properties(${served_source} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
 
-# What a program that embeds Everstep links: the public headers and all that stands behind them.
+# The target for programs that embed Everstep: the public headers and their implementation.
 add_library(everstep_api INTERFACE)
 add_library(everstep::everstep ALIAS everstep_api)
 set_target_properties(everstep_api PROPERTIES EXPORT_NAME everstep)
@@ -52,7 +52,7 @@ target_include_directories(everstep_api INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 target_link_libraries(everstep_api INTERFACE everstep_work everstep_client)
 
-# For our own programs and tests, which may look behind the public headers.
+# For our own programs and tests, which may include internal headers.
 add_library(everstep_internal INTERFACE)
 target_include_directories(everstep_internal INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(everstep_internal INTERFACE everstep_serve everstep_api everstep_options)

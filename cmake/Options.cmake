@@ -1,10 +1,10 @@
-# How everything is compiled. The presets choose; nothing here depends on the layer.
+# Compiler options for all targets. The presets set them; nothing here depends on the layer.
 
 set(EVERSTEP_SANITIZE "" CACHE STRING "Sanitizers for all targets, as -fsanitize takes them")
 option(EVERSTEP_FUZZ "Build the libFuzzer programs too; needs clang" OFF)
 option(EVERSTEP_HEADER_CHECK "Compile every header alone" OFF)
 set(EVERSTEP_TESTS_MATCHING "" CACHE STRING
-    "Build only test files in which this regular expression is found, and no programs for them")
+    "Build only test files whose text matches this regular expression, and no programs for them")
 option(EVERSTEP_WERROR "Warnings are errors" ON)
 
 set(CMAKE_CXX_STANDARD 20)
@@ -17,9 +17,9 @@ set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 add_library(everstep_options INTERFACE)
 target_compile_options(everstep_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  # Says what g++ leaves alone: the reason in EVERSTEP_ASSERT(!"reason").
+  # Clang warns about EVERSTEP_ASSERT(!"reason"), g++ does not.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-string-conversion>
-  # g++ 12 sees overflows in moves of its own strings and variants that are not there.
+  # g++ 12 reports false overflows in moves of its own strings and variants.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
@@ -33,17 +33,17 @@ endif()
 
 find_program(EVERSTEP_CCACHE ccache)
 if(EVERSTEP_CCACHE)
-  # The sloppiness is what ccache asks for with precompiled headers.
+  # ccache requires this sloppiness for precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros ${EVERSTEP_CCACHE})
 endif()
 
-# Parses the named headers once for all files of the target. Only a matter of time: the check preset
-# builds without it, so that every file still has to include what it uses.
+# Precompiles the given headers for the target. Only saves build time: the check preset builds
+# without it, so every file must still include what it uses.
 function(everstep_precompile target)
   if(ARGN)
     target_precompile_headers(${target} PRIVATE ${ARGN})
-    # What ccache needs to see through a precompiled header.
+    # Required by ccache for precompiled headers.
     target_compile_options(${target} PRIVATE
       $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
       $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)

@@ -1,5 +1,5 @@
-# apps/<name>/*.cc is a program <name>; examples/<name>.cc one that sees the public headers only;
-# bench/*.cc are the microbenchmarks.
+# Builds apps/<name>/*.cc as program <name>, examples/<name>.cc as a program that uses only the
+# public headers, and bench/*.cc as the microbenchmarks.
 
 set(EVERSTEP_PROGRAMS "")
 file(GLOB app_directories CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/*)

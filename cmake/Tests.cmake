@@ -1,4 +1,5 @@
-# All tests are one program, so that there is one link step; suites are chosen by --gtest_filter.
+# All tests are in one program, so that there is only one link step. Select suites with
+# --gtest_filter.
 
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/include/*.h ${CMAKE_SOURCE_DIR}/src/*.h)
@@ -8,7 +9,7 @@ if(EVERSTEP_HEADER_CHECK AND GTest_FOUND AND rapidcheck_FOUND)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE name)
     string(REGEX REPLACE "^(include|src)/" "" name ${name})
     set(unit ${CMAKE_BINARY_DIR}/header_check/${name}.cc)
-    # Twice: a header must also bear being included again.
+    # Twice, because a header must also allow repeated inclusion.
     file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${name}\"\n#include \"${name}\"\n")
     list(APPEND header_units ${unit})
   endforeach()
@@ -26,7 +27,7 @@ endif()
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/*_test.cc ${CMAKE_SOURCE_DIR}/tests/*.cc)
-# What a program has beside its main: a test there is compiled with the file that it tests.
+# Tests of program sources: each is compiled together with the file that it tests.
 file(GLOB app_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/*/*_test.cc)
 foreach(test IN LISTS app_tests)
   string(REGEX REPLACE "_test\\.cc$" ".cc" tested ${test})
@@ -34,7 +35,7 @@ foreach(test IN LISTS app_tests)
 endforeach()
 set(test_support ${tests})
 list(FILTER test_support EXCLUDE REGEX "_test\\.cc$")
-# These take too long with instrumentation.
+# These tests take too long with sanitizers.
 set(slow_tests ${CMAKE_SOURCE_DIR}/tests/engine_simulation_test.cc
     ${CMAKE_SOURCE_DIR}/tests/store_crash_test.cc
     ${CMAKE_SOURCE_DIR}/tests/store_damage_test.cc
@@ -63,14 +64,14 @@ function(everstep_add_tests name)
     GTest::gmock GTest::gtest_main rapidcheck)
   target_compile_definitions(${name} PRIVATE
     EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")
-  # Tests spend their time in the libraries: quick to compile matters more than quick to run.
+  # Tests spend their time in the libraries, so fast compilation matters more than fast test code.
   if(EVERSTEP_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
   else()
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(EVERSTEP_SANITIZE MATCHES "undefined")
-    # Halves the time the tests take to compile; what they test keeps its checks.
+    # Halves the compile time of the tests. The code under test is still checked.
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
   everstep_precompile(${name}
@@ -83,7 +84,7 @@ if(programs AND NOT EVERSTEP_SANITIZE)
   add_dependencies(everstep-tests ${programs})
 endif()
 
-# Alone, so that a release build need not compile the others.
+# A separate program, so that a release build does not need to compile the other tests.
 everstep_add_tests(everstep-slow-tests ${slow_tests} ${test_support})
 set_target_properties(everstep-slow-tests PROPERTIES EXCLUDE_FROM_ALL ON)
 

@@ -1,4 +1,4 @@
-// CBOR from anybody: read, told as JSON as the log has it, and that as CBOR again.
+// Arbitrary CBOR: parsed, converted to the JSON that the log stores, and converted back to CBOR.
 
 #include "base/cbor.h"
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Nothing: it has a number that JSON has not.
+// Returns nothing if the item contains a number that JSON cannot represent.
 std::optional<std::string> AsJson(const everstep::CborItem& item) {
   std::string json;
   everstep::JsonWriter writer(json);
@@ -24,17 +24,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto item = ParseCbor(AsText(bytes, size));
   if (!item) return 0;
   auto json = AsJson(*item);
-  // What was told once is told alike from then on.
+  // After the first conversion the JSON must be stable.
   for (int round = 0; json && round < 2; ++round) {
     std::string cbor;
     CborWriter writer(cbor);
     WriteCbor(*json, writer);
     const auto again = ParseCbor(cbor);
     FUZZ_REQUIRE(again);
-    const auto told = AsJson(*again);
-    FUZZ_REQUIRE(told);
-    FUZZ_REQUIRE(round == 0 || *told == *json);
-    json = told;
+    const auto converted = AsJson(*again);
+    FUZZ_REQUIRE(converted);
+    FUZZ_REQUIRE(round == 0 || *converted == *json);
+    json = converted;
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Content from anybody: a parser never makes more values of it than were counted before.
+// Arbitrary content: a parser must never create more values than CountValues counted.
 
 #include "base/content_count.h"
 
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto item = ParseCbor(content)) {
     FUZZ_REQUIRE(ValuesOf(*item) <= CountValues(ContentKind::kCbor, content));
   }
-  // What aliases add has a limit of its own.
+  // Aliases are excluded: the values that they add have a separate limit.
   if (const auto document = ParseDocument(content, 1 << 20);
       document && content.find('*') == std::string_view::npos) {
     FUZZ_REQUIRE(ValuesOf(document->root) <= CountValues(ContentKind::kYaml, content));

@@ -13,7 +13,7 @@ const everstep::ValueNames& SomeNames() {
   return names;
 }
 
-// What two evaluations of the same thing must agree in, and what a result must be.
+// Two evaluations must agree, and a result must survive a JSON round trip.
 void RequireSame(const everstep::Result<everstep::Value>& one,
                  const everstep::Result<everstep::Value>& other) {
   FUZZ_REQUIRE(one.has_value() == other.has_value());

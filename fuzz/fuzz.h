@@ -11,21 +11,21 @@
 
 namespace everstep {
 
-// A property that must hold for every input; the fuzzer reports the input for which it does not.
+// A property that must hold for every input. The fuzzer reports an input that violates it.
 #define FUZZ_REQUIRE(condition) EVERSTEP_ASSERT(condition)
 
 inline std::string_view AsText(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
-// The bytes as a record whose checksum is right: chance alone would never get past the checksum.
+// Appends a valid checksum, so that the fuzzer gets past the check.
 inline std::string WithChecksum(std::string_view bytes) {
   std::string record(bytes);
   ByteWriter(record).U32(Crc32c(bytes));
   return record;
 }
 
-// What `decode` accepts, `encode` writes such that it decodes to the same value again.
+// Requires that a value accepted by `decode` can be encoded and decoded again to the same value.
 template <typename Decode, typename Encode>
 void RequireRoundTrip(std::string_view bytes, const Decode& decode, const Encode& encode) {
   const auto value = decode(bytes);
@@ -37,8 +37,8 @@ void RequireRoundTrip(std::string_view bytes, const Decode& decode, const Encode
   FUZZ_REQUIRE(*again == *value);
 }
 
-// The same for values that cannot be compared: what `encode` writes decodes and is written again
-// alike.
+// The same for values without operator==: encoding the decoded value again must give the same
+// bytes.
 template <typename Decode, typename Encode>
 void RequireStableForm(std::string_view bytes, const Decode& decode, const Encode& encode) {
   const auto value = decode(bytes);

@@ -33,8 +33,8 @@ Reading ReadIn(std::string_view text, std::size_t piece) {
 }  // namespace
 }  // namespace everstep
 
-// However a good answer is cut into pieces, it is understood in the same way. (In pieces an answer
-// may also be good that has something behind it.)
+// A valid response must be read in the same way however it is split into pieces. The converse does
+// not hold: read in pieces, a response with trailing bytes may be valid too.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;
   const std::string_view text = AsText(bytes, size);

@@ -20,10 +20,10 @@ class NoHandler final : public HttpHandler {
   }
 };
 
-// What a reader makes of the bytes: the requests in order, and how it ended.
+// The result of reading the bytes: the requests in order, and the refusal if there was one.
 struct Reading {
   std::vector<ServerRequest> requests;
-  int refused = 0;  // the status; zero: none
+  int refused = 0;  // the status; zero: not refused
 };
 
 void RequireSound(const ServerRequest& request) {
@@ -45,7 +45,7 @@ void RequireSound(const ServerRequest& request) {
   }
 }
 
-// Reads of a streamed body what has come. False: more has to come.
+// Reads the available part of a streamed body. Returns false if more input is needed.
 bool ReadPieces(RequestReader& reader, std::string_view& input, Reading& reading) {
   constexpr std::size_t kRoom = 100;
   while (true) {
@@ -60,14 +60,14 @@ bool ReadPieces(RequestReader& reader, std::string_view& input, Reading& reading
   }
 }
 
-// Gives the bytes to a reader `piece` at a time, as a connection does.
+// Passes the bytes to a reader `piece` bytes at a time, as a connection does.
 Reading Read(std::string_view bytes, std::size_t piece) {
   NoHandler handler;
   RequestReader reader(kLimits, handler);
   Reading reading;
   std::string unread;
   bool streaming = false;
-  bool paused = false;  // a packed body has more to give without further input
+  bool paused = false;  // a compressed body has more output without further input
   while (!bytes.empty()) {
     unread += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
@@ -99,7 +99,7 @@ Reading Read(std::string_view bytes, std::size_t piece) {
 }  // namespace
 }  // namespace everstep
 
-// However the bytes are cut, the requests are the same.
+// The requests must be the same however the bytes are split.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;
   const std::string_view input = AsText(bytes, size);

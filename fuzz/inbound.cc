@@ -2,7 +2,7 @@
 #include "bus/sink_definition.h"
 #include "fuzz/fuzz.h"
 
-// Whatever comes in is read or refused; what is kept of a sink or a rule is read again as the same.
+// Any input is accepted or rejected; the stored form of an accepted sink must read back unchanged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;
   const std::string_view text = AsText(bytes, size);

@@ -42,7 +42,7 @@ std::unique_ptr<StateStore> StoreWithRuns() {
 }  // namespace
 }  // namespace everstep
 
-// The input: the page's size, then a cursor. Whatever the cursor, the walk from it ends, and sees
+// The input: a page size, followed by a cursor. For any cursor, listing must terminate and return
 // each run at most once.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;

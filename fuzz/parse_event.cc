@@ -20,7 +20,8 @@ everstep::Event Placed(const everstep::EventWrite& write) {
 
 }  // namespace
 
-// Any bytes, in any dialect: an order or an error. What was accepted can be shown in every dialect.
+// Any bytes parse to an order or an error in every dialect. An accepted event can be rendered in
+// all dialects.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view json(reinterpret_cast<const char*>(data), size);
   for (const everstep::Dialect dialect : everstep::WritableDialects()) {

@@ -3,8 +3,8 @@
 #include "flow/plan_graph.h"
 #include "fuzz/fuzz.h"
 
-// Any bytes are a plan or have faults in them; a plan that was read can be drawn, and its inputs
-// checked.
+// Any bytes are either a plan or have faults. For an accepted plan, drawing the graph and checking
+// inputs must work.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;
   std::vector<PlanWarning> warnings;

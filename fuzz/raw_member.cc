@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "fuzz/fuzz.h"
 
-// The input: a key, a line end, a JSON object.
+// The input: a key, a newline, and a JSON object.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;
   const std::string_view input = AsText(bytes, size);
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (line_end == std::string_view::npos) return 0;
   const std::string_view key = input.substr(0, line_end);
   const std::string_view object = input.substr(line_end + 1);
-  // Characters that JSON may escape are outside the contract, in the key and in the members' names.
+  // Characters that JSON escapes are outside the contract, both in the key and in member names.
   if (JsonQuote(key).size() != key.size() + 2 || object.find('\\') != std::string_view::npos)
     return 0;
   const auto canonical = CanonicalJson(object);

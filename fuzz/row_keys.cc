@@ -2,7 +2,7 @@
 
 #include "fuzz/fuzz.h"
 
-// A key that parses is the key that its parts make.
+// Building a key from the parts of a parsed key must give the same key.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace everstep;
   const std::string_view key = AsText(bytes, size);

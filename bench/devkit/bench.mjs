@@ -1,4 +1,4 @@
-// The same work on each world, in turns, on this machine, which may not be the same all the time.
+// Runs the same work on each world. Alternates between the worlds, because the speed of the machine may vary over time.
 // Usage: node bench.mjs EVERSTEP [--seconds N] [--only everstep|memory|local|postgres] [--json FILE]
 
 import { execFileSync, fork, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ const option = (name) => options[options.indexOf(`--${name}`) + 1];
 const seconds = Number(options.includes('--seconds') ? option('seconds') : 12);
 const only = options.includes('--only') ? option('only') : undefined;
 const here = path.dirname(fileURLToPath(import.meta.url));
-let folder; // of the world that is measured
+let folder; // of the current world
 const children = [];
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
@@ -47,7 +47,7 @@ async function startEverstep() {
 async function startPostgres() {
   const data = path.join(folder, 'postgres');
   const bin = process.env.POSTGRES_BIN ?? '/usr/lib/postgresql/15/bin';
-  // The database does not run as root.
+  // PostgreSQL refuses to run as root.
   const root = process.getuid() === 0;
   const as = root ? { uid: Number(execFileSync('id', ['-u', 'postgres'])), gid: Number(execFileSync('id', ['-g', 'postgres'])) } : {};
   if (root) execFileSync('chown', ['postgres', folder]);
@@ -81,7 +81,7 @@ const WORLDS = {
 };
 
 const TURNS = 3;
-const EVENTS_PER_CHAIN = 33; // of the worker's part `events`
+const EVENTS_PER_CHAIN = 33; // in the worker's part `events`
 const PARTS = [
   ['runs', 1],
   ['runs', 50],
@@ -89,8 +89,7 @@ const PARTS = [
   ['events', 50],
 ];
 
-// A world with its application, ready for orders. Only one is there at a time: some are busy also when they have nothing
-// to do.
+// Starts a world with its application. Only one may exist at a time, because some use CPU even when idle.
 async function begin(name) {
   folder = mkdtempSync(path.join(tmpdir(), 'everstep-bench-'));
   const { env, pid } = await WORLDS[name].begin();

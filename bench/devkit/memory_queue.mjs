@@ -1,11 +1,11 @@
-// The queue of the world in memory: at least once, under one id; what failed comes again after 1, 2, 4 … 60 s; messages
-// of a run without a key come one after the other; a key is held until its message is done.
+// The message queue of the in-memory world. Delivers at least once, under one id; retries failed messages after 1, 2,
+// 4 … 60 s. Messages of a run without a key are delivered one after another. A key is held until its message is done.
 
 export function memoryQueue(newId) {
-  let route; // of the application
-  let handler; // what the route comes to; the runtime makes it when the route is called first
-  const keys = new Map(); // to the message
-  const groups = new Map(); // with a message under way, to those behind it
+  let route; // the application's route
+  let handler; // the handler behind the route; the runtime registers it when the route is first called
+  const keys = new Map(); // key to its message
+  const groups = new Map(); // group with a message in flight, to the messages waiting after it
 
   const deliver = async (message) => {
     const { group, name } = message;
@@ -40,7 +40,7 @@ export function memoryQueue(newId) {
   };
 
   return {
-    // Where the application takes messages: instead of a port.
+    // Sets the route that receives messages, in place of a port.
     attach: (post) => (route = post),
     getDeploymentId: async () => 'memory',
     async queue(name, body, options) {

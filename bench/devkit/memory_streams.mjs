@@ -1,7 +1,7 @@
-// The streams of the world in memory.
+// The streams of the in-memory world.
 
 export function memoryStreams() {
-  const streams = new Map(); // of runs, to their streams by name
+  const streams = new Map(); // run id to its streams by name
   const find = (runId, name) => {
     if (!streams.has(runId)) streams.set(runId, new Map());
     const ofRun = streams.get(runId);

@@ -1,5 +1,5 @@
-// A World without a store and without a network: what the runtime itself can do at most on this machine. It keeps the
-// rules of a World (those of its generation: spec 5) and delivers as a queue does, by calling the application's handler.
+// A World without a store or a network, as an upper bound for the runtime on this machine. Follows the rules of a World
+// (spec 5) and delivers messages by calling the application's handler directly.
 
 import { memoryQueue } from './memory_queue.mjs';
 import { memoryStreams } from './memory_streams.mjs';
@@ -41,7 +41,7 @@ function checkAttributes(attributes, allowReserved) {
   return attributes;
 }
 
-// A page of what is in order of its creation; cursors are the ids of the last ones.
+// Returns a page of items in order of creation. A cursor is the id of the last item of a page.
 function page(all, idOf, pagination, limit, order, show) {
   const { cursor, sortOrder = order } = pagination ?? {};
   const ordered = sortOrder === 'asc' ? all : all.toReversed();
@@ -65,9 +65,9 @@ function shownEvent(event, params) {
 }
 
 export function createWorld() {
-  const runs = new Map(); // to {run, steps, waits, hooks, attributed, events}
+  const runs = new Map(); // run id to {run, steps, waits, hooks, attributed, events}
   const hooks = new Map();
-  const tokens = new Map(); // to the hook
+  const tokens = new Map(); // token to its hook
   const stateOf = (runId) => runs.get(runId) ?? refuse('WorkflowRunNotFoundError', `${runId} not found`);
   const hookOf = (hook) => hook ?? refuse('HookNotFoundError', 'hook not found');
   const preload = (state, cursor) => {

@@ -1,5 +1,5 @@
-// One world under load: the application, its runtime and the load in one process, forked by bench.mjs. Says 'ready', then
-// answers each order {part, concurrency, seconds} with what it has done.
+// One world under load: the application, its runtime and the load generator in one process, forked by bench.mjs. Sends
+// 'ready', then answers each request {part, concurrency, seconds} with its results.
 
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { setWorld } from 'workflow/runtime';
 const [name] = process.argv.slice(2);
 const module = await import(name);
 const world = (module.createWorld ?? module.default)();
-const ended = new Map(); // run, to who waits
+const ended = new Map(); // run id to the waiting callback
 const waiting = new Set();
 const create = world.events.create.bind(world.events);
 world.events.create = async (runId, data, params) => {
@@ -101,7 +101,7 @@ async function eventChain() {
   await world.events.list({ runId, pagination: { sortOrder: 'asc', limit: 100 } });
 }
 
-// The first rounds compile what is hot.
+// Warm-up, so that the hot code is compiled.
 for (let i = 0; i < 10; ++i) await tenStepRun();
 const parts = { runs: tenStepRun, events: eventChain };
 process.on('message', async ({ part, concurrency, seconds }) => {

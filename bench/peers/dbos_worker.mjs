@@ -1,5 +1,5 @@
-// The work on DBOS, which is a library: a process that starts a workflow for each request and
-// answers when it has ended.
+// The workload on DBOS, which is a library: this process starts a workflow for each request and
+// responds when it has ended.
 import http from "node:http";
 import { DBOS } from "@dbos-inc/dbos-sdk";
 

@@ -1,5 +1,5 @@
-// The same work on Everstep, Restate and DBOS, one after another on this machine, driven by the
-// same client: runs of one and of ten trivial durable steps, each started over HTTP and waited for.
+// Runs the same workload on Everstep, Restate and DBOS, one after another on this machine and with
+// the same client: runs of one and of ten trivial durable steps, each started over HTTP and awaited.
 // Usage: node peers.mjs EVERSTEP [--seconds N] [--only NAME]
 import { spawn, execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -49,7 +49,7 @@ async function stop(child) {
   clearTimeout(timer);
 }
 
-// User and system time of the processes and of all below them, in seconds.
+// User and system time of the processes and all their descendants, in seconds.
 function cpuOf(...roots) {
   const wanted = new Set(roots);
   const all = fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number);
@@ -60,7 +60,7 @@ function cpuOf(...roots) {
       const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
       rows.push({ pid, parent: Number(fields[1]), cpu: (Number(fields[11]) + Number(fields[12])) / ticks });
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
   }
   for (let grew = true; grew; ) {
@@ -146,7 +146,7 @@ async function startRestate(partitions) {
   const run = (steps) => call(ingress, "POST", steps === 10 ? "/bench/ten" : "/bench/one");
   await untilReady(() => run(1));
   const stopAll = async () => {
-    // The npm package starts the server below a process of its own.
+    // The npm package starts the server as a child of a wrapper process.
     try { process.kill(-server.pid, "SIGTERM"); } catch { /* it has ended */ }
     await stop(server);
     await stop(worker);
@@ -237,7 +237,7 @@ async function main() {
   }
   const ours = results.get("everstep");
   if (ours === undefined) return;
-  console.log("\nEverstep beside them: times its steps/s / times its server CPU per step");
+  console.log("\nEverstep compared: factor of steps per second / factor of server CPU per step");
   console.log(row("", ...ours.map((r) => `${r.steps}x${r.in_flight}`)));
   for (const [name, rows] of results) {
     if (name === "everstep") continue;

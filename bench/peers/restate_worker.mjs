@@ -1,4 +1,4 @@
-// The work on Restate: a service whose handlers do `steps` durable steps.
+// The workload on Restate: a service whose handlers execute `steps` durable steps.
 import * as restate from "@restatedev/restate-sdk";
 
 const work = async (ctx, steps) => {

@@ -15,8 +15,7 @@ namespace {
 
 Error NotRemote(const char* operation) {
   return {ErrorCode::kInvalidArgument,
-          std::string(operation) +
-              " is not available through the API; run it on the server's machine",
+          std::string(operation) + " is not available through the API; run it on the server",
           {}};
 }
 

@@ -30,7 +30,7 @@ bool Replay(StateReader& reader, const StoredRun& run, RunFold& fold, VerifyRepo
     if (events->empty()) {
       Find(report, run.run_id,
            "the log ends before runSeq " + std::to_string(expected.value()) +
-               ", but the last one is " + std::to_string(run.state.last_seq.value()));
+               ", but its row ends at " + std::to_string(run.state.last_seq.value()));
       return false;
     }
     for (const Event& event : *events) {

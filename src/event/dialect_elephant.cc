@@ -29,7 +29,7 @@ EventWrite Draft(const Findings& findings) {
   return write;
 }
 
-void AddErrors(object detail, const EventWrite& told, std::string_view step, AppendOrder& order) {
+void AddErrors(object detail, const EventWrite& first, std::string_view step, AppendOrder& order) {
   array errors;
   if (detail["errors"].get(errors)) return;
   std::size_t number = 0;
@@ -37,15 +37,15 @@ void AddErrors(object detail, const EventWrite& told, std::string_view step, App
     object error;
     std::string_view code;
     if (item.get(error) || error["code"].get(code)) continue;
-    EventWrite write = told;
+    EventWrite write = first;
     write.type = EventType::kErrorRecorded;
     write.entity_id = code;
     write.parent_id = step;
     write.instance_id.clear();
     write.facts = {};
     write.payload = elephant::MembersBeyond(error, elephant::ErrorRule().fields.first(1));
-    AddMember(write.attributes, elephant::kReportedWith, JsonQuote(told.entity_id));
-    if (!told.event_id.empty()) write.event_id += "." + std::to_string(++number);
+    AddMember(write.attributes, elephant::kReportedWith, JsonQuote(first.entity_id));
+    if (!first.event_id.empty()) write.event_id += "." + std::to_string(++number);
     order.events.push_back(std::move(write));
   }
 }

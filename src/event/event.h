@@ -98,10 +98,9 @@ struct EventWrite {
   std::string attributes;
   std::optional<Sha256Digest> key;        // computed by the writer; checked against ours
   std::optional<KeyVersion> key_version;  // requested for a new run
-  bool foreign = false;  // external event: rejected for runs that this engine executes
-  bool revisit = false;  // an ended step may run again, as another attempt
-  bool starts_run =
-      false;  // if the run does not exist, RunStarted is recorded before this event
+  bool foreign = false;     // external event: rejected for runs that this engine executes
+  bool revisit = false;     // an ended step may run again, as another attempt
+  bool starts_run = false;  // if the run does not exist, RunStarted is recorded before this event
 
   bool operator==(const EventWrite&) const = default;
 };

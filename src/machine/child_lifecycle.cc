@@ -13,8 +13,7 @@ Verdict JudgeChild(const EntityState& child, const Event& event) {
       if (!opens) return kPass;
       break;
     case EntityStatus::kClosed:
-      return Refuse(ErrorCode::kChildTerminal, event,
-                    {"the child run is CLOSED, which is final."});
+      return Refuse(ErrorCode::kChildTerminal, event, {"the child run is CLOSED, which is final."});
     default:
       break;
   }

@@ -68,9 +68,9 @@ struct EntityState {
   EventSeq last_seq;       // head of the entity's chain
   Timestamp started_at{};  // first start
   Timestamp completed_at{};
-  Timestamp due_at{};      // wait: its end; step: earliest start; hook: end of token reservation
-  std::string token;       // hook
-  std::string error_code;  // step
+  Timestamp due_at{};         // wait: its end; step: earliest start; hook: end of reservation
+  std::string token;          // hook
+  std::string error_code;     // step
   std::string error_message;  // step
   std::string artifacts;      // step: JSON array, or empty
   std::string parent_id;
