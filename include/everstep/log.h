@@ -21,10 +21,9 @@ struct LogOptions {
   std::string directory;  // empty: in memory, lost when the Log is destroyed
   bool create_if_missing = true;
   bool read_only = false;  // open alongside the process that owns the store; see Log::Refresh
-  std::uint64_t memory_bytes_max = 32ULL
-                                   << 20;   // for runs kept in memory; does not limit their number
-  std::uint64_t cache_bytes = 32ULL << 20;  // for blocks read from disk
-  std::uint64_t free_bytes_min = 64ULL << 20;  // with less free disk space, appends are refused
+  std::uint64_t memory_bytes_max = 32ULL << 20;  // for cached runs; does not limit their number
+  std::uint64_t cache_bytes = 32ULL << 20;       // for blocks read from disk
+  std::uint64_t free_bytes_min = 64ULL << 20;    // with less free disk space, appends are refused
 };
 
 // Scope of a new run whose first event does not specify it; three dialects have no fields for it.

@@ -109,7 +109,7 @@ TEST(ContractDialect, RequiresTheMembersThatTheContractRequires) {
                            "/planVersion", "/engineAttemptId", "/logicalAttemptId", "/emittedAt"));
 }
 
-TEST(NativeDialect, DoesNotRequireThem) {
+TEST(NativeDialect, DoesNotRequireMembersThatTheAuthorityFillsIn) {
   const EventWrite write =
       Written(Dialect::kNative, R"({"eventType":"StepStarted","runId":"r","stepId":"s"})");
   EXPECT_EQ(write.logical_attempt, 0u);

@@ -60,9 +60,8 @@ struct Event {
   std::uint8_t version = 1;
   EventSeq seq;
   std::string event_id;
-  std::string entity_id;  // the step, hook, wait …; empty for the run itself
-  std::string
-      instance_id;  // replaces the entity in the key if the entity repeats, else empty
+  std::string entity_id;    // the step, hook, wait …; empty for the run itself
+  std::string instance_id;  // replaces the entity in the key if the entity repeats, else empty
   std::string parent_id;
   std::uint32_t logical_attempt = 1;
   std::uint32_t engine_attempt = 1;
