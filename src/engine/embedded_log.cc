@@ -16,13 +16,13 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kOrdersPerSubmit = 1024;  // bounds what one caller can have on its way
+constexpr std::size_t kOrdersPerSubmit = 1024;  // bounds the orders that one call has in flight
 constexpr std::size_t kEventsPerPageMax = 10'000;
 constexpr std::size_t kRunsPerPageMax = 1000;
 constexpr std::size_t kRunsPerPurge = 100;
 
-// The orders of one call, in the memory of those of the thread's last call: an order is large, and
-// a batch has more of them than an allocator keeps at hand.
+// The orders of one call. Reuses the memory of the thread's previous call, because orders are large
+// and a batch has more of them than the allocator caches.
 class UsedOrders {
  public:
   UsedOrders() : orders_(std::exchange(Spare(), {})) {}
@@ -33,7 +33,8 @@ class UsedOrders {
   UsedOrders(const UsedOrders&) = delete;
   UsedOrders& operator=(const UsedOrders&) = delete;
 
-  // To be filled from a document of so many bytes; it stays the next one until it is kept.
+  // Returns the order to fill from a document of `document_bytes`. Returns the same order again
+  // until Keep is called.
   AppendOrder& Next(std::size_t document_bytes) {
     bytes_max_ = std::max(bytes_max_, document_bytes);
     if (kept_ == orders_.size()) orders_.emplace_back();
@@ -56,7 +57,7 @@ class UsedOrders {
   std::size_t bytes_max_ = 0;  // of the largest document
 };
 
-Error ReadOnly() { return {ErrorCode::kStoreReadOnly, "the log is open for reading only", {}}; }
+Error ReadOnly() { return {ErrorCode::kStoreReadOnly, "the log is open read-only", {}}; }
 
 Error BadArgument(std::string message) {
   return {ErrorCode::kInvalidArgument, std::move(message), {}};
@@ -68,7 +69,7 @@ RunScope ScopeOf(const AppendDefaults& defaults) {
 }
 
 Status CheckDefaults(const AppendDefaults& defaults) {
-  Error error = BadArgument("the defaults for new runs are not valid");
+  Error error = BadArgument("invalid defaults for new runs");
   const auto check = [&error](const char* name, const std::string& value, bool ok) {
     if (!ok)
       error.faults.push_back({"/" + std::string(name), "\"" + value + "\" is not a valid name"});
@@ -87,33 +88,33 @@ bool MayBegin(const EventWrite& write) {
          write.type == EventType::kRunStarted;
 }
 
-// Events of another tenant than the one that may write.
+// Rejects events of other tenants.
 Status KeepToTenant(const std::string& tenant_id, AppendOrder& order) {
   for (EventWrite& write : order.events) {
     std::string& given = write.scope.tenant_id;
     if (!given.empty() && given != tenant_id) {
       return Error{ErrorCode::kAuthzTenantForbidden,
-                   "the event is of another tenant",
-                   {{"/tenantId", "must be \"" + tenant_id + "\", or left out"}}};
+                   "the event belongs to another tenant",
+                   {{"/tenantId", "must be \"" + tenant_id + "\" or omitted"}}};
     }
     given = tenant_id;
   }
   if (IsDerivedRunId(order.run_id.value()) && std::ranges::any_of(order.events, MayBegin)) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the run id " + order.run_id.value() + " is reserved for runs that a server names",
-                 {{"/runId", "must not be a UUID of version 8, nor in- with 32 digits"}}};
+                 "run id " + order.run_id.value() + " is reserved for ids that the server derives",
+                 {{"/runId", "must not be a version 8 UUID or \"in-\" with 32 digits"}}};
   }
   return Ok();
 }
 
-// Of a run that is another tenant's and of one that is not there the same is said.
+// Returns the same error for a run of another tenant as for a run that does not exist.
 Error WithoutOthers(const RunId& run_id, Error error) {
   const bool elsewhere = error.code == ErrorCode::kRunScopeMismatch && !error.faults.empty() &&
                          error.faults.front().pointer == "/tenantId";
   if (!elsewhere && error.code != ErrorCode::kRunNotFound) return error;
   return {ErrorCode::kRunNotFound,
           "there is no run " + run_id.value() +
-              "; its log begins with RunQueued, RunApproved or RunStarted",
+              "; the first event of a run must be RunQueued, RunApproved or RunStarted",
           {}};
 }
 
@@ -130,14 +131,14 @@ Result<EventQuery> QueryOf(const EventRequest& request) {
   query.limit = std::clamp<std::size_t>(request.limit, 1, kEventsPerPageMax);
   if (!request.event_type.empty()) {
     query.type = EventTypeNamed(request.event_type);
-    if (!query.type) return BadArgument("there is no event type " + request.event_type);
+    if (!query.type) return BadArgument("unknown event type " + request.event_type);
   }
   if (request.entity_kind.empty() != request.entity_id.empty()) {
-    return BadArgument("an entity is named by its kind and its id together");
+    return BadArgument("entity kind and entity id must be given together");
   }
   if (!request.entity_kind.empty()) {
     const auto kind = EntityKindNamed(request.entity_kind);
-    if (!kind) return BadArgument("there is no entity kind " + request.entity_kind);
+    if (!kind) return BadArgument("unknown entity kind " + request.entity_kind);
     query.entity = EntityKey{*kind, request.entity_id};
   }
   return query;
@@ -261,11 +262,11 @@ Result<RunSnapshot> EmbeddedLog::Snapshot(std::string_view run_id,
   if (!run) return std::move(run).error();
   const std::uint64_t end = run->state.last_seq.value();
   if (at && (*at == 0 || *at > end)) {
-    return BadArgument("runSeq " + std::to_string(*at) + " is not in the log: it holds 1 to " +
-                       std::to_string(end));
+    return BadArgument("runSeq " + std::to_string(*at) +
+                       " is out of range; the log contains 1 to " + std::to_string(end));
   }
   if (!at || *at == end) {
-    // The rows say it all: the history is not touched.
+    // The stored state is current, so no events need to be read.
     SnapshotBuilder builder(run->run_id, run->state);
     const Status read = reader->VisitEntities(
         run->run_no, EntityKind::kStep,
@@ -290,8 +291,8 @@ Result<RunSnapshot> EmbeddedLog::Snapshot(std::string_view run_id,
   return builder.Build();
 }
 
-// A reader that meets a damaged record of a run sets the run aside, as an append would. Its view is
-// closed first: a write may have to wait for open views.
+// Quarantines the run if `error` reports a damaged record, as an append would. Closes the reader
+// first, because a write may have to wait for open readers.
 Error EmbeddedLog::SetAside(std::unique_ptr<StateReader> reader, const RunId& run_id, Error error) {
   reader.reset();
   if (error.code == ErrorCode::kStoreCorrupt && !options_.read_only) {
@@ -313,7 +314,7 @@ Result<RunList> EmbeddedLog::Runs(const RunFilter& filter) {
   query.updated_until = filter.updated_until.value_or(Timestamp{});
   if (!filter.status.empty()) {
     query.status = RunStatusNamed(filter.status);
-    if (!query.status) return BadArgument("there is no run status " + filter.status);
+    if (!query.status) return BadArgument("unknown run status " + filter.status);
   }
   query.created_from = filter.created_from.value_or(Timestamp{});
   query.created_until = filter.created_until.value_or(Timestamp{});
@@ -370,9 +371,7 @@ Result<std::uint64_t> EmbeddedLog::ApplyRetention(const RetentionPolicy& policy)
   if (!policy.status.empty()) {
     const auto status = RunStatusNamed(policy.status);
     if (!status || !IsTerminal(*status)) {
-      return BadArgument(
-          "retention removes runs that have ended: status must be COMPLETED, FAILED "
-          "or CANCELLED");
+      return BadArgument("invalid status for retention; must be COMPLETED, FAILED or CANCELLED");
     }
     statuses = {*status};
   }

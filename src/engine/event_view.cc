@@ -51,7 +51,7 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf&
     after = entry.position;
     auto run = reader.FindRun(entry.run_id);
     if (!run) return std::move(run).error();
-    if (!*run) continue;  // removed since
+    if (!*run) continue;  // removed by retention
     if (!runs.Has((*run)->state.scope)) continue;
     EventQuery query;
     query.after = EventSeq(entry.first_seq.value() - 1);
