@@ -17,7 +17,7 @@ constexpr std::string_view kSchema = R"json({
   "properties": {
     "metadata": {"$ref": "#/$defs/metadata"},
     "inputs": {
-      "description": "What a run is given, by name.",
+      "description": "The inputs of a run, by name.",
       "type": "object",
       "maxProperties": 1000,
       "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9._-]{0,99}$"},
@@ -30,13 +30,13 @@ constexpr std::string_view kSchema = R"json({
       "items": {"$ref": "#/$defs/step"}
     },
     "outputs": {"description": "The run's result: a value with {{ expressions }}."},
-    "timeout": {"description": "Of the whole run.", "$ref": "#/$defs/duration"},
+    "timeout": {"description": "Limit for the whole run.", "$ref": "#/$defs/duration"},
     "priority": {"$ref": "#/$defs/priority"},
     "concurrencyKey": {"$ref": "#/$defs/someText"},
     "planId": {"$ref": "#/$defs/name"},
     "planVersion": {"$ref": "#/$defs/name"},
     "schemaVersion": {"$ref": "#/$defs/schemaVersion"},
-    "triggers": {"description": "Of older plans; has no effect."}
+    "triggers": {"description": "Accepted in older plans; has no effect."}
   },
   "$defs": {
     "name": {
@@ -238,7 +238,7 @@ constexpr std::string_view kSchema = R"json({
         "kind": {"$ref": "#/$defs/kind"},
         "dependsOn": {"$ref": "#/$defs/stepIds"},
         "inputs": {"$ref": "#/$defs/inputsMap"},
-        "outputs": {"description": "Of `result`: a value with {{ expressions }}."},
+        "outputs": {"description": "Computed from `result`: a value with {{ expressions }}."},
         "when": {"oneOf": [{"$ref": "#/$defs/expression"}, {"type": "boolean"}]},
         "foreach": {"$ref": "#/$defs/foreach"},
         "waitFor": {"$ref": "#/$defs/waitFor"},
