@@ -28,7 +28,7 @@ void ReadJitter(const MapReader& map, double& jitter) {
     return FaultKind(*found, "a number from 0 to 1, or true for 1", map.faults());
   }
   if (!(value >= 0 && value <= 1)) {
-    return map.faults().Add(*found, "'jitter' is the share of the delay that is random: 0 to 1");
+    return map.faults().Add(*found, "'jitter', the random share of the delay, must be from 0 to 1");
   }
   jitter = value;
 }
@@ -57,7 +57,7 @@ void ReadDelays(const MapReader& map, RetryPolicy& policy) {
 void ReadRetryPolicy(const Place& place, RetryPolicy& policy, PlanFaults& faults) {
   const MapReader map(place, kRetryFields, faults);
   std::int64_t attempts = 1;
-  (void)map.Require("maxAttempts", "how many attempts there are in all, the first included");
+  (void)map.Require("maxAttempts", "the total number of attempts, including the first");
   map.Integer("maxAttempts", 1, kAttemptsMax, attempts);
   policy.attempts_max = static_cast<std::uint32_t>(attempts);
   auto backoff = static_cast<std::size_t>(policy.backoff);
@@ -72,10 +72,12 @@ void ReadSecret(const Place& place, std::vector<SecretRef>& secrets, PlanFaults&
   const MapReader map(place, kSecretFields, faults);
   SecretRef secret;
   std::size_t provider = 0;
-  const auto name = map.Require("name", "how inputs speak of it: {{ secrets.name }}");
+  const auto name = map.Require("name", "inputs refer to the secret by it: {{ secrets.name }}");
   (void)map.Require("provider", "where the value comes from, env or file");
   if (map.Text("name", secret.name) && !IsSimpleName(secret.name)) {
-    faults.Add(*name, "the name of a secret has letters, digits and '_', and no digit first");
+    faults.Add(
+        *name,
+        "the name of a secret must have letters, digits and '_' only, and not begin with a digit");
   }
   map.Word("provider", kProviders, provider);
   secret.provider = kProviders[provider];
@@ -84,7 +86,7 @@ void ReadSecret(const Place& place, std::vector<SecretRef>& secrets, PlanFaults&
   map.Name("version", secret.version);
   for (const SecretRef& other : secrets) {
     if (name && other.name == secret.name) {
-      faults.Add(*name, "the secret '" + secret.name + "' is named twice; remove one of them");
+      faults.Add(*name, "the secret '" + secret.name + "' is listed twice; remove one of them");
       return;
     }
   }
@@ -98,7 +100,7 @@ void ReadSecrets(const MapReader& map, std::vector<SecretRef>& secrets) {
   if (!found->node->is_list()) return FaultKind(*found, "a list", map.faults());
   const std::size_t count = found->node->children().size();
   if (count > kSecretsMax) {
-    return map.faults().Add(*found, "more than 100 secrets; a step takes at most that many");
+    return map.faults().Add(*found, "a step can have at most 100 secrets; remove some of them");
   }
   for (std::size_t i = 0; i < count; ++i) ReadSecret(found->Item(i), secrets, map.faults());
 }
@@ -109,7 +111,8 @@ void ReadKey(const MapReader& map, std::string_view key, TemplateReader& templat
   if (!found) return;
   if (!found->node->is_text()) return FaultKind(*found, "text", map.faults());
   if (found->node->text().empty()) {
-    return map.faults().Add(*found, "'" + std::string(key) + "' is empty; leave it out for none");
+    return map.faults().Add(*found,
+                            "'" + std::string(key) + "' is empty; give it a value or leave it out");
   }
   field = templates.Read(*found, role);
 }
@@ -135,7 +138,9 @@ bool ReadKind(const Place& place, std::string& field, PlanFaults& faults) {
   std::replace(simple.begin(), simple.end(), '-', '_');
   std::replace(simple.begin(), simple.end(), '.', '_');
   if (!IsSimpleName(simple) || text[0] == '-' || text[0] == '.') {
-    faults.Add(place, "the name of a tool has letters, digits, '.', '_' and '-', a letter first");
+    faults.Add(place,
+               "the name of a tool must have letters, digits, '.', '_' and '-' only, and begin "
+               "with a letter");
     return false;
   }
   field = text;

@@ -7,18 +7,19 @@
 
 namespace everstep {
 
-// Fields that a step and its compensation have in common; `kind` and `inputs` apart.
+// The fields that a step and its compensation share, except `kind` and `inputs`.
 inline constexpr std::array<std::string_view, 9> kActionFields = {
     "timeout",  "heartbeatTimeout", "retryPolicy",    "secretRefs",    "queue",
     "priority", "cancellable",      "concurrencyKey", "idempotencyKey"};
 
+// Reads kActionFields from `map` into `action`. Keys compile with the role `key_role`.
 void ReadAction(const MapReader& map, TemplateReader& templates, TemplateRole key_role,
                 Action& action);
 
-// A tool's name.
+// Reads the name of a tool into `field`. Returns false and adds a fault if it is invalid.
 bool ReadKind(const Place& place, std::string& field, PlanFaults& faults);
 
-// What an action without `inputs` is given.
+// The inputs of an action that has no `inputs`.
 const Template& EmptyMapTemplate();
 
 inline constexpr std::int64_t kPriorityMin = -1000;

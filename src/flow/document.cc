@@ -17,7 +17,7 @@ constexpr std::size_t kSmallMap = 16;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// The byte at which a position stands.
+// The byte offset of a position.
 std::size_t ByteAt(std::string_view source, Position position) {
   std::size_t at = 0;
   for (std::uint32_t line = 1; line < position.line; ++line) {
@@ -47,7 +47,7 @@ Position PositionOf(std::string_view source, std::size_t byte) {
   return position;
 }
 
-// Follows a text through its notation in the source.
+// Maps the bytes of a text to the bytes of its source notation: quotes, escapes, folded lines.
 class TextWalk {
  public:
   TextWalk(std::string_view source, std::size_t at) : source_(source), at_(at) {
@@ -74,7 +74,7 @@ class TextWalk {
 
   void SkipPast(std::size_t bytes) { at_ = std::min(at_ + bytes, source_.size()); }
 
-  // Over one byte of the text.
+  // Advances by one byte of the text.
   void Step() {
     if (at_ >= source_.size()) return;
     if (source_[at_] == '\n') {
@@ -124,7 +124,7 @@ void WriteNode(const Node& node, JsonWriter& writer) {
   }
 }
 
-// One token of a pointer, unescaped.
+// Unescapes one token of a JSON pointer.
 std::string Unescaped(std::string_view token) {
   std::string text;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -211,7 +211,7 @@ void DropRepeatedKeys(Node& map, Document& document) {
 Result<Document> ParseDocument(std::string_view text, std::size_t bytes_max) {
   if (text.size() > bytes_max) {
     return DocumentError({}, "the document has " + std::to_string(text.size()) +
-                                 " bytes; at most " + std::to_string(bytes_max) + " are read");
+                                 " bytes; the limit is " + std::to_string(bytes_max));
   }
   if (!simdjson::validate_utf8(text.data(), text.size())) {
     return DocumentError({}, "the document is not UTF-8; save it in that encoding");
@@ -295,7 +295,8 @@ Position Locate(std::string_view source, const Node& node, std::size_t offset) {
   if (!node.is_text() || node.line == 0) return start;
   const std::string_view text = node.text();
   TextWalk walk(source, ByteAt(source, start));
-  // Holes begin alike in the text and in the source, whatever happened to what stands between them.
+  // Escapes and folding change the text between holes, but each hole starts with the same bytes in
+  // the text and in the source.
   constexpr std::string_view kHole = "{{";
   std::size_t done = 0;
   for (std::size_t hole = text.find(kHole); hole <= offset && hole != std::string_view::npos;

@@ -10,7 +10,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// RFC 8259, strictly. Each method returns false after it has set the error.
+// A strict RFC 8259 parser. Methods that return a bool set the error before they return false.
 class JsonParser {
  public:
   explicit JsonParser(std::string_view text) : text_(text) {}
@@ -57,7 +57,7 @@ class JsonParser {
     if (++nodes_ > kDocumentNodesMax) {
       return Fail("the document has more than " + std::to_string(kDocumentNodesMax) + " values");
     }
-    if (at_ >= text_.size()) return Fail("the document ends where a value should stand");
+    if (at_ >= text_.size()) return Fail("the document ends where a value is expected");
     switch (text_[at_]) {
       case '{':
         return ReadChildren(node, Node::Kind::kMap, depth + 1);
@@ -83,7 +83,8 @@ class JsonParser {
 
   template <typename T>
   bool ReadWord(Node& node, std::string_view word, Node::Kind kind, T value) {
-    if (!text_.substr(at_).starts_with(word)) return Fail("not a JSON value; quote texts");
+    if (!text_.substr(at_).starts_with(word))
+      return Fail("not a JSON value; put text in double quotes");
     at_ += word.size();
     node.kind = kind;
     node.content = value;
@@ -111,7 +112,7 @@ class JsonParser {
       if (!At(',')) return Fail(map ? "',' or '}' is missing here" : "',' or ']' is missing here");
       ++at_;
       SkipSpace();
-      if (At(end)) return Fail("JSON has no comma after the last value; remove it");
+      if (At(end)) return Fail("JSON allows no comma after the last value; remove it");
     }
     ++at_;
     if (map) DropRepeatedKeys(node, document_);
@@ -141,11 +142,11 @@ class JsonParser {
       }
       if (c == '\\') return ReadEscaped(begin, out);
       if (static_cast<unsigned char>(c) < 0x20) {
-        return Fail("a control character inside a text; write it as an escape, such as \\n");
+        return Fail("a control character inside a string; write it as an escape, such as \\n");
       }
       if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) ++continuations_;
     }
-    return Fail("a text is not closed; '\"' is missing");
+    return Fail("the string is not terminated; '\"' is missing");
   }
 
   bool ReadEscaped(std::size_t begin, std::string_view& out) {
@@ -158,7 +159,7 @@ class JsonParser {
         return true;
       }
       if (static_cast<unsigned char>(c) < 0x20) {
-        return Fail("a control character inside a text; write it as an escape, such as \\n");
+        return Fail("a control character inside a string; write it as an escape, such as \\n");
       }
       if (c == '\\') {
         if (!ReadEscape(text)) return false;
@@ -168,7 +169,7 @@ class JsonParser {
       text.push_back(c);
       ++at_;
     }
-    return Fail("a text is not closed; '\"' is missing");
+    return Fail("the string is not terminated; '\"' is missing");
   }
 
   bool ReadEscape(std::string& text) {
@@ -199,7 +200,7 @@ class JsonParser {
     return true;
   }
 
-  // Of "\uXXXX", moving past it.
+  // Reads "\uXXXX" and moves past it.
   bool ReadHex(std::uint32_t& code) {
     const std::string_view digits = text_.substr(at_).substr(2, 4);
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
@@ -221,8 +222,9 @@ class JsonParser {
     if (at('-')) ++end;
     const bool zero = at('0');
     const std::size_t whole = digits();
-    if (whole == 0) return Fail("not a JSON value; quote texts");
-    if (zero && whole > 1) return Fail("a number does not begin with 0; quote it if it is a text");
+    if (whole == 0) return Fail("not a JSON value; put text in double quotes");
+    if (zero && whole > 1)
+      return Fail("a number cannot begin with 0; put it in quotes if it is text");
     bool integer = true;
     if (at('.')) {
       integer = false;
@@ -263,7 +265,7 @@ class JsonParser {
   std::size_t at_ = 0;
   std::uint32_t line_ = 1;
   std::size_t line_start_ = 0;
-  std::size_t continuations_ = 0;  // bytes of this line that begin no character
+  std::size_t continuations_ = 0;  // UTF-8 continuation bytes on this line
   std::size_t nodes_ = 0;
   Document document_;
   Error error_{ErrorCode::kInvalidPlan, "", {}};

@@ -32,14 +32,14 @@ TEST(DocumentTest, YamlAndJsonGiveTheSameTree) {
 TEST(DocumentTest, YamlScalarsFollowTheCoreSchema) {
   EXPECT_EQ(JsonOf("[x]\n"),
             "INVALID_PLAN: the document cannot be read\n"
-            "  1:2 (document): not a JSON value; quote texts");
+            "  1:2 (document): not a JSON value; put text in double quotes");
   EXPECT_EQ(JsonOf("- no\n- yes\n- on\n- n\n- 012\n- 1_000\n- 0x1F\n- 0o17\n- ~\n- 1e3\n- .5\n- "
                    "'1'\n- 2026-01-01\n- 1:30\n- True\n- !!str 5\n- +7\n-\n"),
             R"(["no","yes","on","n",12,"1_000",31,15,null,1000,0.5,"1","2026-01-01","1:30",true,)"
             R"("5",7,null])");
 }
 
-TEST(DocumentTest, PlacesCountFromOneInCharacters) {
+TEST(DocumentTest, PositionsCountFromOneInCharacters) {
   const auto yaml = ParseDocument("a:\n  - é: x\n    b: 2\n", kBytesMax);
   ASSERT_TRUE(yaml);
   const Node& item = yaml->root.children()[0].children()[0];
@@ -55,7 +55,7 @@ TEST(DocumentTest, PlacesCountFromOneInCharacters) {
   EXPECT_EQ(json->root.children()[1].column, 17U);
 }
 
-TEST(DocumentTest, ARepeatedKeyIsToldWithBothPlaces) {
+TEST(DocumentTest, ARepeatedKeyIsReportedWithBothPositions) {
   for (const std::string_view text : {"a: 1\nb: 2\na: 3\n", "{\"a\": 1,\n\"b\": 2,\n\"a\": 3}"}) {
     const Fault fault = FaultOf(text);
     EXPECT_EQ(fault.line, 3U) << text;
@@ -80,9 +80,9 @@ TEST(DocumentTest, JsonIsReadStrictly) {
   EXPECT_EQ(JsonOf(R"(["\u00e9\ud83d\ude00\n\/", -0, 1E2])"), "[\"é😀\\n/\",0,100]");
 }
 
-TEST(DocumentTest, WhatYamlCannotMeanHereIsRefused) {
+TEST(DocumentTest, UnsupportedYamlIsRejected) {
   EXPECT_EQ(FaultOf("a: 1\n---\nb: 2\n").line, 2U);
-  EXPECT_EQ(FaultOf("a: *x\n").message, "*x names no value; &x must stand before it");
+  EXPECT_EQ(FaultOf("a: *x\n").message, "*x refers to no value; &x must come before it");
   EXPECT_NE(FaultOf("a: &x {b: 1}\nc:\n  <<: *x\n").message.find("merge key"), std::string::npos);
   EXPECT_NE(FaultOf("a: !!binary aGk=\n").message.find("tag"), std::string::npos);
   EXPECT_NE(FaultOf("a: .inf\n").message.find("finite"), std::string::npos);
@@ -94,7 +94,7 @@ TEST(DocumentTest, WhatYamlCannotMeanHereIsRefused) {
 
 TEST(DocumentTest, AliasesStandForTheirValue) {
   EXPECT_EQ(JsonOf("a: &x {b: [1]}\nc: *x\n"), R"({"a":{"b":[1]},"c":{"b":[1]}})");
-  EXPECT_FALSE(ParseDocument("a: &x [*x]\n", kBytesMax)) << "a value cannot hold itself";
+  EXPECT_FALSE(ParseDocument("a: &x [*x]\n", kBytesMax)) << "a value cannot contain itself";
 }
 
 TEST(DocumentTest, AliasesCannotMakeALargeDocument) {
@@ -112,7 +112,7 @@ TEST(DocumentTest, AliasesCannotMakeALargeDocument) {
   EXPECT_NE(FaultOf(nested).message.find("deeper"), std::string::npos);
 }
 
-TEST(DocumentTest, AliasesAreChargedByTheBytesOfWhatTheyStandFor) {
+TEST(DocumentTest, AliasesAreChargedByTheSizeOfTheirValue) {
   const std::string large = "a: &a " + std::string(100'000, 'x') + "\nb:\n";
   std::string text = large;
   for (int i = 0; i < 41; ++i) text += "- *a\n";
@@ -120,7 +120,7 @@ TEST(DocumentTest, AliasesAreChargedByTheBytesOfWhatTheyStandFor) {
   text += "- *a\n";
   const Fault fault = FaultOf(text);
   EXPECT_NE(fault.message.find("aliases"), std::string::npos) << fault.message;
-  EXPECT_EQ(fault.line, 44U) << "the first one that is too many";
+  EXPECT_EQ(fault.line, 44U) << "the first alias over the limit";
   EXPECT_EQ(fault.column, 3U);
   std::string keys = "a: &a {" + std::string(1'000, 'k') + ": 1}\nb:\n";
   for (int i = 0; i < 5'000; ++i) keys += "- *a\n";
@@ -158,7 +158,7 @@ TEST(DocumentTest, DepthAndSizeAreBounded) {
   EXPECT_FALSE(ParseDocument("{}   ", 4));
 }
 
-TEST(DocumentTest, PlacesInsideTextsAreFound) {
+TEST(DocumentTest, PositionsInsideTextsAreFound) {
   const auto at = [](std::string_view source, std::string_view needle) {
     const auto document = ParseDocument(source, kBytesMax);
     const Node& node = document->root.children()[0];
@@ -179,7 +179,7 @@ TEST(DocumentTest, PointersFindTheirNode) {
   const auto document = ParseDocument(R"({"a/b": [0, {"~": 7}]})", kBytesMax);
   ASSERT_TRUE(document);
   EXPECT_EQ(NodeAt(document->root, "/a~1b/1/~0").int_value(), 7);
-  EXPECT_TRUE(NodeAt(document->root, "/a~1b/9").is_list()) << "the nearest one above";
+  EXPECT_TRUE(NodeAt(document->root, "/a~1b/9").is_list()) << "the nearest existing ancestor";
   EXPECT_TRUE(NodeAt(document->root, "/none").is_map());
 }
 

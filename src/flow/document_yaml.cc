@@ -71,7 +71,7 @@ bool ReadDouble(std::string_view digits, Node& node) {
 
 enum class Plain : std::uint8_t { kRead, kText, kTooLarge, kNotFinite };
 
-// A plain scalar by the core schema of YAML 1.2.
+// Reads a plain scalar by the core schema of YAML 1.2.
 Plain ReadPlain(std::string_view text, Node& node) {
   if (text.empty() || IsOneOf(text, {"~", "null", "Null", "NULL"})) {
     node.kind = Node::Kind::kNull;
@@ -104,7 +104,7 @@ Plain ReadPlain(std::string_view text, Node& node) {
   return Plain::kText;
 }
 
-// libyaml's events, one at a time; each is freed before the next is read.
+// The events of libyaml, one at a time. Each is freed before the next is read.
 class EventSource {
  public:
   explicit EventSource(std::string_view text) {
@@ -150,7 +150,7 @@ class YamlParser {
  public:
   explicit YamlParser(std::string_view text) : source_(text) {}
 
-  // Each method below reads from the current event to the last one of what it reads.
+  // Each Read method starts at the current event and leaves the last event of its node current.
   Result<Document> Parse() {
     if (!Next() || !Next()) return std::move(error_);
     if (source_.event().type == YAML_STREAM_END_EVENT) {
@@ -158,13 +158,14 @@ class YamlParser {
     }
     if (!Next() || !ReadNode(document_.root, 0) || !Next() || !Next()) return std::move(error_);
     if (source_.event().type != YAML_STREAM_END_EVENT) {
-      return DocumentError(source_.Here(), "a second document begins here; a file holds one");
+      return DocumentError(source_.Here(),
+                           "a second document begins here; remove it, a file can hold only one");
     }
     return std::move(document_);
   }
 
  private:
-  // What a part of the document takes: values, and bytes of their texts and keys.
+  // The size of a part of the document: values, and bytes of their texts and keys.
   struct Size {
     std::size_t nodes = 0;
     std::size_t bytes = 0;
@@ -211,8 +212,8 @@ class YamlParser {
     return Fail("the document has more than " + std::to_string(kDocumentNodesMax) + " values");
   }
 
-  // Anchored values are copied, and may stand inside each other: what is kept of them is bounded
-  // like what comes from them. A value that no alias could take is not kept at all.
+  // Anchored values are copied and can be nested, so the size of the copies is bounded like that of
+  // the aliases. A value that is too large for any alias is not copied.
   bool Keep(std::string anchor, const Node& node, const Size& size) {
     if (anchors_.size() >= kDocumentAnchorsMax && !anchors_.contains(anchor)) {
       return Fail("the document has more than " + std::to_string(kDocumentAnchorsMax) +
@@ -224,7 +225,7 @@ class YamlParser {
     }
     kept_nodes_ += size.nodes;
     if (kept_nodes_ > 4 * kDocumentAliasNodesMax)
-      return Fail("too much of the document is anchored");
+      return Fail("the anchored values of this document are too large; use fewer anchors");
     anchors_[std::move(anchor)] = {node, size, Depth(node)};
     return true;
   }
@@ -233,7 +234,7 @@ class YamlParser {
     const std::string name(AsText(source_.event().data.alias.anchor));
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) {
-      return Fail("*" + name + " names no value; &" + name + " must stand before it");
+      return Fail("*" + name + " refers to no value; &" + name + " must come before it");
     }
     const Anchored& anchored = found->second;
     if (!Charge(anchored.size)) {
@@ -249,7 +250,8 @@ class YamlParser {
     return true;
   }
 
-  // Texts are shared by the nodes, but not by what is made of them. False: that is too much.
+  // Adds the size of an alias and returns false if it exceeds a limit. Aliases share the bytes of
+  // their texts in the tree, but values made from the tree do not, so the bytes count as well.
   bool Charge(const Size& size) {
     aliased_.nodes += size.nodes;
     aliased_.bytes += size.bytes;
@@ -293,7 +295,7 @@ class YamlParser {
 
   bool ReadKey(Node& child) {
     const yaml_event_t& event = source_.event();
-    if (event.type != YAML_SCALAR_EVENT) return Fail("a key must be a text");
+    if (event.type != YAML_SCALAR_EVENT) return Fail("a key must be text");
     child.key_line = source_.Here().line;
     child.key_column = source_.Here().column;
     const auto& scalar = event.data.scalar;
@@ -326,7 +328,7 @@ class YamlParser {
       case Plain::kTooLarge:
         return Fail("the number does not fit into 64 bits; write it as text, in quotes");
       case Plain::kNotFinite:
-        return Fail("a number must be finite; quote it if it is a text");
+        return Fail("a number must be finite; put it in quotes if it is text");
       case Plain::kText:
         break;
     }
@@ -337,8 +339,8 @@ class YamlParser {
 
   EventSource source_;
   std::unordered_map<std::string, Anchored> anchors_;
-  Size read_;     // of all that was read, with what aliases stand for
-  Size aliased_;  // of the content that aliases repeat
+  Size read_;     // of everything read so far, including the values of aliases
+  Size aliased_;  // of the values of aliases
   std::size_t kept_nodes_ = 0;
   Document document_;
   Error error_{ErrorCode::kInvalidPlan, "", {}};

@@ -11,7 +11,7 @@ struct Unit {
   std::int64_t milliseconds;
 };
 
-// From large to small. "ms" stands before "m" and "s" would match it.
+// From large to small.
 constexpr std::array<Unit, 6> kUnits = {{{"w", 604'800'000},
                                          {"d", 86'400'000},
                                          {"h", 3'600'000},
@@ -49,7 +49,7 @@ std::optional<Amount> TakeAmount(std::string_view& text) {
   return amount;
 }
 
-// Adds `amount` units; false when it becomes too long.
+// Adds `amount` units to `total`. Returns false if the result exceeds kDurationMax.
 bool Add(const Amount& amount, std::int64_t unit, std::int64_t& total) {
   if (amount.whole > kDurationMax.count() / unit) return false;
   // A unit has fewer than 2^30 milliseconds: the product stays below 2^60.
@@ -67,7 +67,7 @@ std::string_view TakeLetters(std::string_view& text) {
 
 std::optional<std::chrono::milliseconds> ParseUnits(std::string_view text) {
   std::int64_t total = 0;
-  std::size_t next = 0;  // units before it have been used
+  std::size_t next = 0;  // the first unit that may still occur
   while (true) {
     const auto amount = TakeAmount(text);
     if (!amount) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<std::chrono::milliseconds> ParseUnits(std::string_view text) {
   }
 }
 
-// After the "P". A fraction is allowed in the last part only.
+// Parses the part after the "P". Only the last component may have a fraction.
 std::optional<std::chrono::milliseconds> ParseIso(std::string_view text) {
   constexpr std::string_view kDateUnits = "WD";
   constexpr std::string_view kTimeUnits = "HMS";
@@ -136,7 +136,7 @@ std::string FormatDuration(std::chrono::milliseconds duration) {
     return std::to_string(total / 1'000) + "." + std::to_string(total % 1'000 / 100) + "s";
   }
   if (total < 60'000) return std::to_string(total / 1'000) + "s";
-  // Weeks are for writing; people count days.
+  // Start at days: weeks are accepted as input but not displayed.
   for (std::size_t unit = 1; unit + 1 < kUnits.size(); ++unit) {
     const Unit& large = kUnits[unit];
     const Unit& small = kUnits[unit + 1];

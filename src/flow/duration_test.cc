@@ -37,7 +37,7 @@ TEST(Duration, IsoDurationsOfFixedLengthAreRead) {
   EXPECT_EQ(Parsed("PT1H0.5S"), 3'600'500);
 }
 
-TEST(Duration, WhatIsNoDurationIsRefused) {
+TEST(Duration, InvalidDurationsAreRejected) {
   for (const std::string_view text : {"",         " ",    "s",    "-5s", "5 s s",         "5x",
                                       "1s1h",     "1s1s", "1.s",  ".5s", "1.2345678901s", "1h30",
                                       "P",        "PT",   "P1DT", "P1M", "P1Y",           "PT1S1H",
@@ -54,7 +54,7 @@ TEST(Duration, NothingIsLongerThanAHundredYears) {
   EXPECT_EQ(Parsed("3155760000001"), -1);
 }
 
-TEST(Duration, PeopleReadTwoUnits) {
+TEST(Duration, FormatShowsTwoUnits) {
   EXPECT_EQ(FormatDuration(milliseconds(0)), "0ms");
   EXPECT_EQ(FormatDuration(milliseconds(250)), "250ms");
   EXPECT_EQ(FormatDuration(milliseconds(1'500)), "1.5s");
@@ -67,7 +67,7 @@ TEST(Duration, PeopleReadTwoUnits) {
   EXPECT_EQ(FormatDuration(milliseconds(-250)), "-250ms");
 }
 
-RC_GTEST_PROP(Duration, WhatPeopleReadIsReadBackWithinItsLastUnit, ()) {
+RC_GTEST_PROP(Duration, FormattedTextParsesBackWithinItsLastUnit, ()) {
   const auto total = *rc::gen::inRange<std::int64_t>(0, kDurationMax.count());
   const auto again = ParseDuration(FormatDuration(milliseconds(total)));
   RC_ASSERT(again.has_value());

@@ -79,7 +79,7 @@ Result<Value> Base64Decode(const FilterCall& call) {
   std::optional<std::string> bytes = FromBase64(input->text());
   if (!bytes) return ExpressionError("the text is not base64");
   if (!simdjson::validate_utf8(*bytes)) {
-    return ExpressionError("what is encoded is not text in UTF-8");
+    return ExpressionError("the decoded bytes are not UTF-8 text");
   }
   return Value::Text(*std::move(bytes));
 }

@@ -11,46 +11,46 @@
 
 namespace everstep {
 
-// What an expression may use of the machine. Checked while it is evaluated; over a limit the result
-// is kExpressionFailed, never a slow engine.
+// Resource limits of an evaluation, enforced while it runs. Exceeding one fails the evaluation with
+// kExpressionFailed, so that no expression can stall the engine.
 struct ExpressionLimits {
   std::uint32_t operations_max = 100'000;  // nodes evaluated, and one per item or 64 bytes touched
-  std::size_t bytes_max = 1 << 20;         // of text and items made
-  // Operations that are left for several evaluations together, and are taken from there besides.
-  // Null: each is for itself.
+  std::size_t bytes_max = 1 << 20;         // of text and items created
+  // A budget that several evaluations share; operations are charged to it in addition. Null: none.
   std::size_t* operations_left = nullptr;
 };
-// Of all expressions of a template together, unless the caller has a budget of its own.
+// For all expressions of a template together, unless the caller passes its own budget.
 inline constexpr std::size_t kTemplateOperationsMax = 1'000'000;
 inline constexpr std::size_t kExpressionBytesMax = 16 * 1024;  // of source text
 inline constexpr std::size_t kExpressionDepthMax = 64;
-// Of the lists and maps that an expression or template puts together, as JSON (see FitsJson).
+// Size as JSON of a list or map that an expression or template builds (see FitsJson).
 inline constexpr std::size_t kResultBytesMax = 16 << 20;
 
-// The names an expression can begin with: `inputs`, `steps`, `item` …
+// Resolves the names that paths in an expression begin with: `inputs`, `steps`, `item` …
 class Names {
  public:
   virtual ~Names() = default;
-  virtual Value Find(std::string_view name) const = 0;  // undefined: no such name
+  virtual Value Find(std::string_view name) const = 0;  // undefined if there is no such name
 };
 
-// Where an expression went wrong, in its own text.
+// A syntax error and its position in the text of the expression.
 struct ExpressionFault {
   std::size_t offset = 0;  // in bytes
-  std::string message;     // what is wrong and what would be right
+  std::string message;     // what is wrong and how to fix it
 };
 
-// A compiled expression: a total, bounded, side-effect-free language (docs/expressions.md).
+// A compiled expression of a total, bounded, side-effect-free language (docs/expressions.md).
 // Immutable.
 class Expression {
  public:
-  // A path that the expression reads: {"steps", "fetch", "result"}. Ends at the first member that
-  // is computed. What plan checks and dependencies are told from.
+  // A path that the expression reads, such as {"steps", "fetch", "result"}. It ends before the
+  // first computed member. Plan checks and dependencies are derived from these paths.
   using Path = std::vector<std::string>;
 
+  // Returns kExpressionFailed for a syntax error and describes it in `fault`, if that is not null.
   static Result<Expression> Parse(std::string_view text, ExpressionFault* fault = nullptr);
 
-  // kExpressionFailed: a type that does not fit, division by zero, a limit.
+  // Returns kExpressionFailed for a type mismatch, a division by zero or an exceeded limit.
   Result<Value> Evaluate(const Names& names, const ExpressionLimits& limits = {}) const;
 
   const std::vector<Path>& paths() const;

@@ -16,7 +16,7 @@
 namespace everstep {
 namespace {
 
-// docs/expressions.md: the names it shows, and each row of a table that has an example.
+// The content of docs/expressions.md: its sample names, and each table row that has an example.
 struct Page {
   struct Row {
     std::string about;  // the first cell
@@ -36,7 +36,7 @@ std::string Unquoted(std::string text) {
   return text;
 }
 
-// A bar inside a cell is written \|.
+// Splits a table row. A bar inside a cell is written \|.
 std::vector<std::string> CellsOf(std::string_view line) {
   std::vector<std::string> cells(1);
   for (std::size_t i = 1; i < line.size(); ++i) {

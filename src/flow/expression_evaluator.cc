@@ -16,13 +16,13 @@ namespace {
 using Op = ExpressionOp;
 using Kind = Value::Kind;
 
-// More values than this at once are kept on the heap.
+// Deeper stacks are allocated on the heap.
 constexpr std::size_t kSmallStack = 8;
 
 constexpr std::size_t kShownMax = 80;
 
-// Runs one program over one stack. The parser has seen to it that the stack neither runs empty nor
-// over; jumps go forward, so the loop ends.
+// Runs one program on one stack. The parser guarantees that the stack neither underflows nor
+// overflows. Jumps only go forward, so the loop terminates.
 class Evaluation {
  public:
   Evaluation(const ExpressionProgram& program, const Names& names, const ExpressionLimits& limits,
@@ -200,7 +200,7 @@ class Evaluation {
     return std::nullopt;
   }
 
-  // That part of the source, without the space around it.
+  // That part of the source, trimmed and shortened for a message.
   std::string Shown(std::size_t begin, std::size_t end) const {
     std::string_view text = std::string_view(program_.source).substr(begin, end - begin);
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));

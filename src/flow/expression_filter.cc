@@ -6,7 +6,7 @@
 namespace everstep {
 namespace {
 
-// Both sorted by name and of the same length.
+// Both vectors are sorted by name and have the same length.
 struct Registry {
   std::vector<const ExpressionFilter*> filters;
   std::vector<std::string_view> names;

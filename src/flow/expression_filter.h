@@ -14,7 +14,7 @@ namespace everstep {
 
 inline constexpr std::size_t kFilterParametersMax = 3;
 
-// An argument that is not given is undefined.
+// Omitted arguments are undefined.
 struct FilterCall {
   std::string_view name;
   const Value& input;
@@ -23,16 +23,16 @@ struct FilterCall {
 };
 
 // `input | name(arguments)`: a pure function that charges the meter before it does the work. Its
-// messages say what is wrong with the value, not what the value is: that may be a secret.
+// error messages must not contain the value, which may be a secret.
 struct ExpressionFilter {
   std::string_view name;
   Result<Value> (*apply)(const FilterCall& call);
   std::array<std::string_view, kFilterParametersMax> parameters{};
-  std::uint8_t required = 0;     // that many of the parameters must be given
-  bool takes_undefined = false;  // else an undefined input is an error
+  std::uint8_t required = 0;     // how many of the parameters, from the first, are mandatory
+  bool takes_undefined = false;  // if false, an undefined input is an error
 };
 
-// Null: there is none.
+// Returns null if there is no such filter.
 const ExpressionFilter* FindFilter(std::string_view name);
 std::span<const std::string_view> FilterNames();
 

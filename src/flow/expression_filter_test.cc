@@ -24,7 +24,7 @@ constexpr std::string_view kNames = R"({
 
 struct Case {
   std::string expression;
-  std::string expected;  // JSON; "undefined"; or "fails: " and part of the message
+  std::string expected;  // JSON, "undefined", or "fails: " and a part of the message
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.expression; }
@@ -130,8 +130,8 @@ const std::vector<Case> kNumbers = {
     {"1234 | round(-2)", "1200"},
     {"7 | round(2)", "7"},
     {"1e300 | round(15)", "1e+300"},
-    {"1 | round(99)", "fails: 'precision' is from -15 to 15"},
-    {"1 | round(1, 'up')", "fails: 'method' is"},
+    {"1 | round(99)", "fails: 'precision' must be from -15 to 15"},
+    {"1 | round(1, 'up')", "fails: 'method' must be"},
     {"list | min", "1"},
     {"list | max", "3"},
     {"['b', 'A'] | min", R"("A")"},
@@ -139,7 +139,7 @@ const std::vector<Case> kNumbers = {
     {"(rows | max(attribute='id')).s", R"("B")"},
     {"empty | min", "undefined"},
     {"missing | max", "undefined"},
-    {"mixed | max", "fails: there is no order"},
+    {"mixed | max", "fails: cannot order"},
     {"list | sum", "6"},
     {"empty | sum", "0"},
     {"rows | sum(attribute='id')", "6"},
@@ -221,7 +221,7 @@ const std::vector<Case> kEncodings = {
     {"'====' | b64decode", "fails: not base64"},
     {"'Y' | b64decode", "fails: not base64"},
     {"'Y*==' | b64decode", "fails: not base64"},
-    {"'/w==' | b64decode", "fails: not text in UTF-8"},
+    {"'/w==' | b64decode", "fails: not UTF-8 text"},
     {"'a b/c?é' | urlencode", R"("a%20b/c%3F%C3%A9")"},
 };
 
@@ -245,8 +245,9 @@ INSTANTIATE_TEST_SUITE_P(Selections, ExpressionFilterTest, testing::ValuesIn(kSe
 INSTANTIATE_TEST_SUITE_P(Encodings, ExpressionFilterTest, testing::ValuesIn(kEncodings));
 INSTANTIATE_TEST_SUITE_P(Arguments, ExpressionFilterTest, testing::ValuesIn(kArguments));
 
-// A value takes a hundred bytes for a byte or two of text, so that it is counted before it is made.
-TEST(ExpressionFiltersTest, FromJsonIsBoundedByWhatItMakes) {
+// A value takes about a hundred bytes for one or two bytes of text, so it is counted before it is
+// created.
+TEST(ExpressionFiltersTest, FromJsonIsBoundedByTheValuesItCreates) {
   std::string many = "[";
   for (int i = 0; i < 200'000; ++i) many += "1,";
   for (const std::string end : {"1]", "?"}) {
@@ -254,7 +255,7 @@ TEST(ExpressionFiltersTest, FromJsonIsBoundedByWhatItMakes) {
     const auto value = Expression::Parse("text | fromjson")->Evaluate(ValueNames(names));
     ASSERT_FALSE(value);
     EXPECT_NE(value.error().message.find("more time or memory"), std::string::npos)
-        << end << ": it is refused before it is parsed: " << value.error().message;
+        << end << ": must be rejected before it is parsed: " << value.error().message;
   }
 }
 

@@ -26,7 +26,7 @@ std::size_t CountWhile(std::string_view text, bool (*accepts)(char)) {
   return static_cast<std::size_t>(std::ranges::find_if_not(text, accepts) - text.begin());
 }
 
-// The longest first.
+// The longest first, so that "==" is not read as "=".
 constexpr std::array<std::string_view, 25> kSymbols = {
     "==", "!=", "<=", ">=", "//", "**", "+", "-", "*", "/", "%", "~", "|",
     "<",  ">",  "(",  ")",  "[",  "]",  "{", "}", ",", ":", ".", "="};
@@ -182,7 +182,8 @@ const char* ExpressionLexer::UnicodeEscape(std::string& out) {
   }
   const bool has_pair = text_.substr(std::min(at_ + 6, text_.size())).starts_with("\\u");
   const std::uint32_t low = has_pair ? FourDigits(at_ + 8) : 0;
-  if (code >= kLow || low < kLow || low >= kAfter) return "half of a pair of \\u escapes";
+  if (code >= kLow || low < kLow || low >= kAfter)
+    return "half of a surrogate pair of \\u escapes; write both halves";
   AppendCharacter(0x10000 + ((code - kHigh) << 10) + (low - kLow), out);
   at_ += 12;
   return nullptr;

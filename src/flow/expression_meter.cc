@@ -40,7 +40,7 @@ Error TooLarge() {
 
 Error OverLimit() {
   return ExpressionError(
-      "the expression needs more time or memory than it may use; do less at once");
+      "the expression needs more time or memory than the limits allow; do less at once");
 }
 
 }  // namespace everstep

@@ -8,8 +8,9 @@
 
 namespace everstep {
 
-// What one evaluation has left of its limits. A charge that is refused leaves nothing, so that
-// every later one is refused too; whoever is refused gives up with `OverLimit`.
+// The remaining budget of one evaluation. Each function charges for work and returns false if the
+// budget is exceeded. A failed charge empties the budget, so that later charges fail too. The
+// caller must then return `OverLimit`.
 class ExpressionMeter {
  public:
   explicit ExpressionMeter(const ExpressionLimits& limits)
@@ -21,25 +22,25 @@ class ExpressionMeter {
     return Take(count, operations_left_) && (shared_left_ == nullptr || Take(count, *shared_left_));
   }
 
-  // Reads that many bytes of text.
+  // Charges for reading that many bytes of text.
   [[nodiscard]] bool Read(std::size_t bytes) { return Operations(1 + bytes / 64); }
 
-  // Reads all of a value: each item, each text.
+  // Charges for reading a whole value: each item, each text.
   [[nodiscard]] bool Read(const Value& value);
 
-  // Looks for a member of a map.
+  // Charges for looking up a member of a map.
   [[nodiscard]] bool FindMember(const Value& map) { return Operations(map.member_count() / 32); }
 
-  // Makes text, which reads as much.
+  // Charges for creating text, which includes reading it.
   [[nodiscard]] bool MakeText(std::size_t bytes) { return Read(bytes) && Take(bytes, bytes_left_); }
 
-  // Makes a list or map of that many items.
+  // Charges for creating a list or map of that many items.
   [[nodiscard]] bool MakeItems(std::size_t count) {
     return Operations(count) && count <= bytes_left_ / sizeof(Value) + 1 &&
            Take(count * sizeof(Value), bytes_left_);
   }
 
-  // Makes the JSON of the value.
+  // Charges for writing the value as JSON.
   [[nodiscard]] bool MakeJson(const Value& value);
 
  private:
@@ -54,10 +55,10 @@ class ExpressionMeter {
   std::size_t* const shared_left_;
 };
 
-// kExpressionFailed with that message.
+// Returns kExpressionFailed with that message.
 Error ExpressionError(std::string message);
 Error OverLimit();
-// Of a result that does not fit into kResultBytesMax or nests too deep.
+// The error for a result that exceeds kResultBytesMax or is nested too deep.
 Error TooLarge();
 
 }  // namespace everstep

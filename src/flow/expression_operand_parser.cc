@@ -18,7 +18,7 @@ bool IsOneOf(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// The value of a word that is a literal.
+// The value of a literal word, or null if `word` is not a literal.
 const Value* FindLiteral(std::string_view word) {
   static const std::array<std::pair<std::string_view, Value>, 7> kLiterals = {{
       {"true", Value::Bool(true)},
@@ -95,7 +95,7 @@ bool ExpressionParser::ParseName() {
   return ParseMembers(name.begin, &path);
 }
 
-// `path` ends at the first member that is computed.
+// Extends `path` until the first computed member.
 bool ExpressionParser::ParseMembers(std::size_t begin, Expression::Path* path) {
   Expression::Path* const whole = path;
   while (true) {
@@ -246,7 +246,7 @@ bool ExpressionParser::ParseArgument(ExpressionCall& call) {
   const auto& parameters = call.filter->parameters;
   const std::string filter = "filter '" + std::string(call.filter->name) + "'";
   const std::size_t at = token_.begin;
-  const auto known = std::ranges::find(parameters, std::string_view());  // behind the last one
+  const auto known = std::ranges::find(parameters, std::string_view());  // end of the parameters
   std::size_t parameter = call.arguments;
   ExpressionLexer ahead = lexer_;
   if (token_.kind == Kind::kName && ahead.Next().IsSymbol("=")) {
@@ -267,8 +267,8 @@ bool ExpressionParser::ParseArgument(ExpressionCall& call) {
   }
   const auto given = std::span(call.parameter_of).first(call.arguments);
   if (std::ranges::find(given, parameter) != given.end()) {
-    return Fail(at,
-                filter + " has its argument '" + std::string(parameters[parameter]) + "' twice");
+    return Fail(
+        at, filter + " is given its argument '" + std::string(parameters[parameter]) + "' twice");
   }
   if (!ParseWhole()) return false;
   call.parameter_of[call.arguments++] = static_cast<std::uint8_t>(parameter);
@@ -283,7 +283,7 @@ bool ExpressionParser::ParseIs(std::size_t begin) {
   const auto found =
       token_.kind == Kind::kName ? std::ranges::find(tests, token_.text) : tests.end();
   if (found == tests.end()) {
-    if (token_.kind != Kind::kName) return FailHere("what it is to be after 'is'");
+    if (token_.kind != Kind::kName) return FailHere("the name of a test after 'is'");
     return Fail(token_.begin,
                 "unknown test '" + std::string(token_.text) + "'" + DidYouMean(token_.text, tests));
   }

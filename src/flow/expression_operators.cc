@@ -37,14 +37,14 @@ Error WrongKinds(Op op, const Value& left, const Value& right) {
                         " and " + std::string(KindName(right));
   const bool has_text = left.kind() == Kind::kText || right.kind() == Kind::kText;
   if (has_text && op == Op::kAdd) {
-    message += "; join text with '~', or make a number of it: value | int";
+    message += "; join text with '~', or convert it to a number: value | int";
   } else if (has_text) {
-    message += "; make a number of the text: value | int";
+    message += "; convert the text to a number: value | int";
   }
   return ExpressionError(std::move(message));
 }
 
-// The integer result, or the same as a double when 64 bits are not enough.
+// The integer result, or a double if it does not fit into 64 bits.
 Result<Value> CalculateInt(Op op, std::int64_t left, std::int64_t right) {
   std::int64_t result = 0;
   switch (op) {
@@ -60,7 +60,7 @@ Result<Value> CalculateInt(Op op, std::int64_t left, std::int64_t right) {
   }
 }
 
-// Rounds down, and the remainder has the sign of the divisor: (a // b) * b + a % b == a.
+// Floor division. The remainder has the sign of the divisor: (a // b) * b + a % b == a.
 Result<Value> DivideInt(Op op, std::int64_t left, std::int64_t right) {
   if (right == -1) {  // the one quotient that can overflow
     return op == Op::kModulo ? Value::Int(0) : CalculateInt(Op::kSubtract, 0, left);
@@ -113,7 +113,7 @@ Result<Value> CalculateNumbers(Op op, const Value& left, const Value& right) {
       }
       if (left.number() == 0 && right.number() < 0) return ExpressionError("division by zero");
       if (left.number() < 0 && std::trunc(right.number()) != right.number()) {
-        return ExpressionError("a negative number has no such power");
+        return ExpressionError("a negative number can be raised only to a whole power");
       }
       return FiniteNumber(std::pow(left.number(), right.number()));
     default:
@@ -158,8 +158,8 @@ std::strong_ordering OrderNumbers(const Value& left, const Value& right) {
     return left.number() < right.number() ? std::strong_ordering::less
                                           : std::strong_ordering::greater;
   }
-  // An integer and the double next to it, which it becomes when converted. That double is whole,
-  // and one that is out of an integer's range is above all of them.
+  // An integer, and the double that it is rounded to. That double is a whole number, and if it is
+  // outside the range of an integer it is above all integers.
   constexpr double kTwoTo63 = 9'223'372'036'854'775'808.0;
   const auto whole = [](const Value& value) {
     if (value.kind() == Kind::kInt) return value.int_value();
@@ -171,7 +171,7 @@ std::strong_ordering OrderNumbers(const Value& left, const Value& right) {
 }
 
 Result<bool> Same(const Value& left, const Value& right, ExpressionMeter& meter) {
-  // Only values of one kind are looked into; the shorter one bounds the work.
+  // Only values of the same kind are compared in depth, and the shorter one bounds the work.
   if (left.kind() == right.kind() && !(meter.Read(left))) return OverLimit();
   return left == right;
 }
@@ -194,12 +194,12 @@ Result<bool> Contains(const Value& container, const Value& wanted, ExpressionMet
     case Kind::kText:
       if (wanted.undefined()) return false;
       if (wanted.kind() != Kind::kText) {
-        return ExpressionError("only text can be in text, not " + std::string(KindName(wanted)));
+        return ExpressionError("text can only contain text, not " + std::string(KindName(wanted)));
       }
       if (!meter.Read(container.text().size())) return OverLimit();
       return container.text().find(wanted.text()) != std::string::npos;
     default:
-      return ExpressionError("nothing can be in " + std::string(KindName(container)));
+      return ExpressionError("'in' cannot search " + std::string(KindName(container)));
   }
 }
 
@@ -247,7 +247,7 @@ Result<Value> Calculate(ExpressionOp op, const Value& left, const Value& right,
 Result<Value> Negate(const Value& value) {
   if (value.kind() == Kind::kDouble) return Value::Double(-value.number());
   if (value.kind() == Kind::kInt) return CalculateInt(Op::kSubtract, 0, value.int_value());
-  return ExpressionError("there is no negative of " + std::string(KindName(value)));
+  return ExpressionError("cannot negate " + std::string(KindName(value)));
 }
 
 Result<std::strong_ordering> Order(const Value& left, const Value& right, ExpressionMeter& meter) {
@@ -256,7 +256,7 @@ Result<std::strong_ordering> Order(const Value& left, const Value& right, Expres
     if (!meter.Read(std::min(left.text().size(), right.text().size()))) return OverLimit();
     return left.text() <=> right.text();
   }
-  return ExpressionError("there is no order between " + std::string(KindName(left)) + " and " +
+  return ExpressionError("cannot order " + std::string(KindName(left)) + " and " +
                          std::string(KindName(right)));
 }
 

@@ -12,22 +12,22 @@
 
 namespace everstep {
 
-// "text", "a number", "a list" … for messages.
+// "text", "a number", "a list" and so on, for messages.
 std::string_view KindName(const Value& value);
 
-// kAdd to kJoin. Neither side is undefined.
+// Applies one of kAdd to kJoin. Requires: neither operand is undefined.
 Result<Value> Calculate(ExpressionOp op, const Value& left, const Value& right,
                         ExpressionMeter& meter);
 Result<Value> Negate(const Value& value);
 
-// kEqual to kNotIn.
+// Applies one of kEqual to kNotIn.
 Result<bool> CompareValues(ExpressionOp op, const Value& left, const Value& right,
                            ExpressionMeter& meter);
 
-// Numbers with numbers, text with text (by code points); everything else has no order.
+// Orders numbers, or text by code points. Returns kExpressionFailed for any other pair.
 Result<std::strong_ordering> Order(const Value& left, const Value& right, ExpressionMeter& meter);
 
-// What can stand behind `is`: its place in the list.
+// The names of the tests for `is`. IsOfKind takes an index into this list.
 std::span<const std::string_view> KindTests();
 bool IsOfKind(const Value& value, std::uint32_t test);
 

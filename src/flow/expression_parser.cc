@@ -84,7 +84,8 @@ bool ExpressionParser::ParseWhole() {
   return true;
 }
 
-// `a if c else b` is written value first and evaluated condition first: the code of `a` moves.
+// `a if c else b` has the value before the condition but evaluates the condition first, so the code
+// of `a` is moved after that of `c`.
 bool ExpressionParser::ParseInlineIf(std::size_t first_instruction) {
   auto& code = program_.code;
   const auto first = code.begin() + static_cast<std::ptrdiff_t>(first_instruction);
@@ -117,7 +118,7 @@ bool ExpressionParser::ParseOperators(int strength_min) {
       return Fail(token_.begin, "comparisons do not chain; write 'a < b and b < c'");
     }
     if (op->strength == kPower && (negative || last_strength == kPower)) {
-      return Fail(token_.begin, "what '**' applies to is not clear; use parentheses");
+      return Fail(token_.begin, "the operands of '**' are ambiguous; use parentheses");
     }
     if (!ParseRight(*op, begin)) return false;
     last_strength = op->strength;

@@ -11,15 +11,15 @@
 
 namespace everstep {
 
-// Compiles one expression, by recursive descent; the first fault ends it. Each Parse function
-// leaves code that pushes one value and answers false after a fault. Bound as in Jinja, weakest
-// first: `a if c else b`, or, and, not, comparison and in, + -, ~, * / // %, **, unary minus,
-// filters and is.
+// Compiles one expression by recursive descent and stops at the first fault. Each Parse function
+// emits code that pushes one value, or returns false after a fault. Operator precedence is that of
+// Jinja, lowest first: `a if c else b`, or, and, not, comparison and in, + -, ~, * / // %, **,
+// unary minus, filters and is.
 class ExpressionParser {
  public:
   explicit ExpressionParser(std::string_view text);
 
-  // Once.
+  // Must be called only once.
   bool Parse();
   ExpressionProgram&& program() { return std::move(program_); }
   const ExpressionFault& fault() const { return fault_; }
@@ -60,19 +60,19 @@ class ExpressionParser {
   bool Fail(std::size_t offset, std::string message);
   bool FailHere(std::string_view expected);
 
-  // `pushes`: by how much the stack grows.
+  // `pushes`: the change in stack depth. Returns the index of the instruction.
   std::size_t Emit(ExpressionInstruction instruction, int pushes);
   void EmitConstant(Value value);
   std::uint32_t AddConstant(Value value);
-  // The jump at `from` goes behind the last instruction.
+  // Sets the target of the jump at `from` to the next instruction to be emitted.
   void Land(std::size_t from);
   ExpressionInstruction Spanning(Op op, std::size_t begin, std::size_t at) const;
 
   ExpressionLexer lexer_;
-  ExpressionToken token_;      // the next one
-  std::size_t taken_end_ = 0;  // of the token before it
+  ExpressionToken token_;      // the current one, not yet consumed
+  std::size_t taken_end_ = 0;  // end of the last consumed token
   std::size_t depth_ = 0;      // of nesting
-  std::size_t stack_ = 0;      // values on it at this point of the code
+  std::size_t stack_ = 0;      // stack depth at this point of the code
   ExpressionProgram program_;
   ExpressionFault fault_;
   bool failed_ = false;

@@ -13,8 +13,8 @@
 
 namespace everstep {
 
-// What an instruction does to the stack of values. Jumps go forward only and are relative: code can
-// be moved, and every program ends.
+// The effect of an instruction on the value stack. Jumps are relative, so that code can be moved,
+// and go forward only, so that every program terminates.
 enum class ExpressionOp : std::uint8_t {
   kConstant,  // push constants[operand]
   kName,      // push the name constants[operand]
@@ -38,20 +38,20 @@ enum class ExpressionOp : std::uint8_t {
   kGreaterEqual,
   kIn,
   kNotIn,
-  kAnd,          // when the top is false jump by operand, else pop it
-  kOr,           // when the top is true jump by operand, else pop it
+  kAnd,          // if the top is false, jump by `operand`; otherwise pop it
+  kOr,           // if the top is true, jump by `operand`; otherwise pop it
   kJumpIfFalse,  // pop
   kJump,
   kList,    // pop `operand` items, push the list
   kMap,     // pop `operand` keys and values, push the map
   kRange,   // pop `operand` numbers, push the list
-  kFilter,  // pop the arguments; replace the top by what calls[operand] makes of it
-  kIs,      // replace the top by whether it is of the kind `operand`
+  kFilter,  // pop the arguments; replace the top by the result of calls[operand]
+  kIs,      // replace the top by a boolean: whether it passes test `operand`
   kIsNot,
 };
 
-// `begin` to `at` is the text of the left operand, behind `at` stands the operator and then, up to
-// `end`, the right operand: what messages show.
+// Positions in the source, for messages: the left operand is from `begin` to `at`; the operator and
+// the right operand follow, up to `end`.
 struct ExpressionInstruction {
   ExpressionOp op;
   std::uint32_t operand = 0;
@@ -64,7 +64,7 @@ static_assert(kExpressionBytesMax <= UINT16_MAX);
 
 struct ExpressionCall {
   const ExpressionFilter* filter;
-  // For each argument as written: which parameter it is.
+  // The parameter that each argument is for, in the order written.
   std::array<std::uint8_t, kFilterParametersMax> parameter_of{};
   std::uint8_t arguments = 0;
 };
@@ -74,12 +74,12 @@ struct ExpressionProgram {
   std::vector<ExpressionInstruction> code;
   std::vector<Value> constants;
   std::vector<ExpressionCall> calls;
-  std::vector<Expression::Path> paths;  // each once, sorted
+  std::vector<Expression::Path> paths;  // unique, sorted
   std::size_t stack_max = 0;
-  bool builds = false;  // makes lists or maps, which may nest deeper than those it reads
+  bool builds = false;  // creates lists or maps, which may nest deeper than the input values
 };
 
-// kExpressionFailed; `fault` says where.
+// Returns kExpressionFailed for a syntax error and describes it in `fault`.
 Result<ExpressionProgram> ParseExpression(std::string_view text, ExpressionFault& fault);
 
 Result<Value> EvaluateProgram(const ExpressionProgram& program, const Names& names,

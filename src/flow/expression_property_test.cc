@@ -19,7 +19,7 @@ const ValueNames& SomeNames() {
   return names;
 }
 
-// Text made of the pieces that expressions are made of: mostly wrong, sometimes right.
+// Random text of pieces of expressions: mostly invalid, sometimes valid.
 std::string SomeExpression() {
   static const std::vector<std::string> kPieces = [] {
     std::vector<std::string> pieces = {
@@ -39,7 +39,7 @@ std::string SomeExpression() {
   return text;
 }
 
-// What is right more often than not: operands joined by operators, with filters behind them.
+// Mostly valid expressions: operands joined by operators and followed by filters.
 std::string SomeOperand(int depth) {
   static const std::vector<std::string> kOperands = {"a",    "b",       "c",    "d.e", "d['f']",
                                                      "c[0]", "g",       "1",    "-2",  "0.5",
@@ -83,7 +83,7 @@ void RequireSound(const std::string& text) {
   RC_ASSERT(ToJson(*read) == ToJson(*value));
 }
 
-RC_GTEST_PROP(ExpressionPropertyTest, AnyTextIsRefusedOrHasOneResult, ()) {
+RC_GTEST_PROP(ExpressionPropertyTest, AnyTextIsRejectedOrHasOneResult, ()) {
   RequireSound(SomeExpression());
 }
 

@@ -23,7 +23,7 @@ constexpr std::string_view kNames = R"({
 
 struct Case {
   std::string expression;
-  std::string expected;  // JSON; "undefined"; or "fails: " and part of the message
+  std::string expected;  // JSON, "undefined", or "fails: " and a part of the message
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.expression; }
@@ -68,7 +68,7 @@ const std::vector<Case> kLiterals = {
     {"'a'", R"("a")"},
     {R"("it's")", R"("it's")"},
     {R"('it\'s \\ \n \t \/ \u00e9 \ud83d\ude00')", "\"it's \\\\ \\n \\t / é 😀\""},
-    {R"('\ud83d')", "fails: half of a pair"},
+    {R"('\ud83d')", "fails: half of a surrogate pair"},
     {R"('\q')", "fails: an escape is one of"},
     {R"('\u12')", "fails: four hexadecimal digits"},
     {"'open", "fails: not closed by '"},
@@ -174,18 +174,18 @@ const std::vector<Case> kOperators = {
     {"2 ** -1", "0.5"},
     {"0 ** 0", "1"},
     {"0 ** -1", "fails: division by zero"},
-    {"(-8) ** 0.5", "fails: no such power"},
+    {"(-8) ** 0.5", "fails: only to a whole power"},
     {"10 ** 400", "fails: too large for a number"},
     {"1 ** big", "1"},
     {"-2 ** 2", "fails: use parentheses"},
     {"2 ** 3 ** 2", "fails: use parentheses"},
     {"2 * 3 ** 2", "18"},
     {"-n", "-7"},
-    {"-t", "fails: there is no negative of text"},
+    {"-t", "fails: cannot negate text"},
     {"'a' + 'b'", R"("ab")"},
     {"[1] + [2]", "[1,2]"},
     {"'a' + 1", "fails: join text with '~'"},
-    {"'a' - 1", "fails: make a number of the text"},
+    {"'a' - 1", "fails: convert the text to a number"},
     {"true + 1", "fails: cannot add a boolean and a number"},
     {"'ab' * 3", R"("ababab")"},
     {"'ab' * -3", R"("")"},
@@ -217,20 +217,20 @@ const std::vector<Case> kOperators = {
     {"1 > 2.5", "false"},
     {"x >= 2.5", "true"},
     {"'a' < 'b'", "true"},
-    {"'1' < 2", "fails: there is no order between text and a number"},
-    {"[1] < [2]", "fails: there is no order"},
+    {"'1' < 2", "fails: cannot order text and a number"},
+    {"[1] < [2]", "fails: cannot order"},
     {"1 < 2 < 3", "fails: comparisons do not chain"},
     {"1 == 2 and 2 == 2 or 3 == 3", "true"},
     {"1 in [1, 2]", "true"},
     {"1 not in [1, 2]", "false"},
     {"'x' in 'text'", "true"},
-    {"1 in 'text'", "fails: only text can be in text"},
+    {"1 in 'text'", "fails: text can only contain text"},
     {"'name' in user", "true"},
     {"'mail' in user", "false"},
     {"1 in user", "false"},
     {"1 in missing", "false"},
     {"1 not in missing", "true"},
-    {"1 in 5", "fails: nothing can be in a number"},
+    {"1 in 5", "fails: 'in' cannot search a number"},
     {"1 not 2", "fails: expected 'in' after 'not'"},
     {"not 1 in [1]", "false"},
     {"not true", "false"},
@@ -281,7 +281,7 @@ const std::vector<Case> kTests = {
     {"[user is iterable, list is iterable, t is iterable, n is iterable]",
      "[true,true,true,false]"},
     {"n is defned", "fails: unknown test 'defned'; did you mean 'defined'?"},
-    {"n is 5", "fails: expected what it is to be after 'is', not '5'"},
+    {"n is 5", "fails: expected the name of a test after 'is', not '5'"},
     {"range(3)", "[0,1,2]"},
     {"range(1, 3)", "[1,2]"},
     {"range(5, 0, -2)", "[5,3,1]"},
@@ -309,7 +309,7 @@ TEST(ExpressionParseTest, SaysWhereTheFaultIs) {
   EXPECT_EQ(fault.message, "unknown filter 'lenght'; did you mean 'length'?");
 }
 
-TEST(ExpressionParseTest, TellsThePathsThatAreRead) {
+TEST(ExpressionParseTest, ReportsThePathsThatAreRead) {
   const auto expression = Expression::Parse(
       "steps.fetch.result['items'][0].name ~ steps[inputs.which].x | default(item) ~ inputs.which "
       "if run.ok else (steps.b).c");

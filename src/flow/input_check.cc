@@ -85,7 +85,7 @@ class ValueCheck {
     return left.number() < right.number();
   }
 
-  // `least` and `most` are names of words of the declaration.
+  // `least` and `most` are the keywords of the declaration that hold the limits.
   void CheckCount(std::size_t count, std::string_view least, std::string_view most,
                   std::string_view what) {
     const Value minimum = declaration_.Get(least);

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// The whole text, with space around it and a sign before it, as a number.
+// Parses the whole text as a number. Allows space around it and a leading sign.
 template <typename Number>
 std::optional<Number> ReadNumber(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\f\v";
@@ -28,14 +28,15 @@ std::optional<Number> ReadNumber(std::string_view text) {
   return number;
 }
 
-// Text as an integer if it is one, else as a double; undefined when it is no number.
+// Converts text to an integer if possible, otherwise to a double. Undefined if it is not a number.
 Value NumberOf(const std::string& text) {
   if (const auto integer = ReadNumber<std::int64_t>(text)) return Value::Int(*integer);
   if (const auto number = ReadNumber<double>(text)) return Value::Double(*number);
   return {};
 }
 
-// The input as a number, the default where it has none; undefined and none count as zero.
+// Converts the input to a number, or returns the default if that is impossible. Undefined and none
+// are zero.
 Result<Value> InputNumber(const FilterCall& call) {
   const Value& otherwise = call.arguments[0];
   switch (call.input.kind()) {
@@ -93,7 +94,7 @@ Result<Value> ToList(const FilterCall& call) {
   return InputList(call);
 }
 
-// Unlike in conditions, text that says "no" or "0" is a value like others.
+// Unlike in conditions, texts such as "no" and "0" are not empty.
 bool IsEmpty(const Value& value) {
   return value.kind() == Kind::kText ? value.text().empty() : !IsTrue(value);
 }

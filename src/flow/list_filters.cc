@@ -62,7 +62,8 @@ Result<Value> Reverse(const FilterCall& call) {
   return Value::Text(std::move(text));
 }
 
-// All of one kind that has an order, and paid for: the comparisons that follow cannot fail.
+// Checks that all keys have the same orderable kind and charges for the sort in advance, so that
+// the comparisons cannot fail.
 Status CheckSortable(const FilterCall& call, const ValueList& keys) {
   const std::size_t rounds = static_cast<std::size_t>(std::bit_width(keys.size()));
   for (const Value& key : keys) {

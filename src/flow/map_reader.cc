@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-// What other systems call the same thing.
+// Field names of other systems, and our name for the same field.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kForeignNames = {{
     {"id", "stepId"},
     {"step", "stepId"},
@@ -55,7 +55,7 @@ std::string Joined(std::span<const std::string_view> words) {
   return text;
 }
 
-// What to call a node in a message: its key, or its place in a list.
+// The name of a node in a message: its key, or its index in a list.
 std::string Called(const Place& place) {
   if (place.index != Place::kNotInList) return "item " + std::to_string(place.index);
   if (place.parent == nullptr) return "the document";
@@ -141,7 +141,7 @@ bool MapReader::Name(std::string_view key, std::string& field) const {
   if (!Text(key, text)) return false;
   if (!IsName(text)) {
     faults_.Add(*Find(key), "'" + std::string(key) +
-                                "' must have 1 to 256 characters, without '|' and control "
+                                "' must have 1 to 256 characters, without '|' or control "
                                 "characters");
     return false;
   }
@@ -159,13 +159,13 @@ void MapReader::Flag(std::string_view key, bool& field) const {
 void MapReader::Texts(std::string_view key, std::vector<std::string>& field) const {
   const auto found = Find(key);
   if (!found) return;
-  if (!found->node->is_list()) return FaultKind(*found, "a list of texts", faults_);
+  if (!found->node->is_list()) return FaultKind(*found, "a list of text values", faults_);
   for (std::size_t i = 0; i < found->node->children().size(); ++i) {
     const Place item = found->Item(i);
     if (!item.node->is_text()) {
       FaultKind(item, "text", faults_);
     } else if (item.node->text().empty()) {
-      faults_.Add(item, "a text of '" + std::string(key) + "' is empty; remove it");
+      faults_.Add(item, "an item of '" + std::string(key) + "' is empty; remove it");
     } else {
       field.emplace_back(item.node->text());
     }
@@ -179,7 +179,7 @@ bool MapReader::Duration(std::string_view key, std::optional<Milliseconds>& fiel
   if (!duration) return false;
   if (duration->count() == 0) {
     faults_.Add(*found,
-                "'" + std::string(key) + "' must be longer than zero; leave it out for none");
+                "'" + std::string(key) + "' must be longer than zero; leave it out for no limit");
     return false;
   }
   field = duration;

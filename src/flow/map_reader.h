@@ -11,12 +11,12 @@
 
 namespace everstep {
 
-// Reads the members of one map of a plan into fields. A member that is not there leaves its field
-// as it was, and so does one that is wrong, after the fault. `place` must outlive the reader and
-// the places it gives out.
+// Reads the members of one map of a plan into fields. A missing member leaves its field unchanged.
+// An invalid member adds a fault and leaves its field unchanged. `place` must outlive the reader
+// and the places that the reader returns.
 class MapReader {
  public:
-  // Faults a node that is no map, and members that are not among `fields`.
+  // Adds a fault if the node is not a map, and for each member that is not in `fields`.
   MapReader(const Place& place, std::span<const std::string_view> fields, PlanFaults& faults);
 
   const Place& place() const { return place_; }
@@ -24,16 +24,16 @@ class MapReader {
 
   bool Has(std::string_view key) const { return place_.node->Find(key) != nullptr; }
   std::optional<Place> Find(std::string_view key) const;
-  // As `Find`, and a fault when it is not there.
+  // Like `Find`, but adds a fault if the member is missing. `why` explains what it is for.
   std::optional<Place> Require(std::string_view key, std::string_view why) const;
 
-  bool Text(std::string_view key, std::string& field) const;  // false: missing or wrong
+  bool Text(std::string_view key, std::string& field) const;  // false: missing or invalid
   bool Name(std::string_view key, std::string& field) const;  // event/identifier.h
   void Flag(std::string_view key, bool& field) const;
   void Texts(std::string_view key, std::vector<std::string>& field) const;
   bool Duration(std::string_view key, std::optional<Milliseconds>& field) const;  // above zero
   void Integer(std::string_view key, std::int64_t min, std::int64_t max, std::int64_t& field) const;
-  // One of the words; its index.
+  // Requires the value to be one of `words` and stores its index.
   void Word(std::string_view key, std::span<const std::string_view> words,
             std::size_t& field) const;
 
@@ -42,10 +42,10 @@ class MapReader {
   PlanFaults& faults_;
 };
 
-// "'x' must be a list, not text": the fault of a wrong type.
+// Adds the fault for a wrong type, such as "'x' must be a list, not text".
 void FaultKind(const Place& place, std::string_view wanted, PlanFaults& faults);
 
-// A duration that is a text or a number of milliseconds; nothing after a fault.
+// Reads a duration, given as text or as a number of milliseconds. Returns nullopt after a fault.
 std::optional<Milliseconds> ReadDuration(const Place& place, PlanFaults& faults);
 
 }  // namespace everstep

@@ -6,7 +6,7 @@
 namespace everstep {
 namespace {
 
-// Longer words are nobody's slip of the finger.
+// Longer words are not considered to be typing errors.
 constexpr std::size_t kWordMax = 64;
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace everstep {
 
-// Edits from one word to the other: letters put in, left out or replaced.
+// The Levenshtein distance: the number of insertions, deletions and replacements between two words.
 std::size_t EditDistance(std::string_view one, std::string_view other);
 
-// "; did you mean 'length'?" when one of the known words is close to `word`, else nothing.
+// Returns "; did you mean 'length'?" if a known word is close to `word`, otherwise "".
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace everstep

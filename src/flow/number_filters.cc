@@ -16,7 +16,7 @@ Result<Value> Abs(const FilterCall& call) {
 
 using Rounding = double (*)(double);
 
-// Null: there is no such method.
+// Returns null if there is no such method.
 Rounding RoundingOf(std::string_view method) {
   if (method == "common") return [](double number) { return std::round(number); };
   if (method == "ceil") return [](double number) { return std::ceil(number); };
@@ -25,16 +25,16 @@ Rounding RoundingOf(std::string_view method) {
 }
 
 Result<Value> Round(const FilterCall& call) {
-  constexpr std::int64_t kPrecisionMax = 15;  // all the digits a double has
+  constexpr std::int64_t kPrecisionMax = 15;  // the number of digits of a double
   if (!call.input.is_number()) return WrongInput(call, "a number");
   const Result<std::int64_t> precision = IntArgument(call, 0, 0);
   const Result<std::string> method = TextArgument(call, 1, "common");
   if (!precision) return precision.error();
   if (!method) return method.error();
   const Rounding round = RoundingOf(*method);
-  if (round == nullptr) return ExpressionError("'method' is 'common', 'ceil' or 'floor'");
+  if (round == nullptr) return ExpressionError("'method' must be 'common', 'ceil' or 'floor'");
   if (*precision < -kPrecisionMax || *precision > kPrecisionMax) {
-    return ExpressionError("'precision' is from -15 to 15");
+    return ExpressionError("'precision' must be from -15 to 15");
   }
   if (call.input.kind() == Value::Kind::kInt && *precision >= 0) return call.input;
   const double scale = std::pow(10.0, std::abs(static_cast<double>(*precision)));
@@ -45,7 +45,7 @@ Result<Value> Round(const FilterCall& call) {
   return Value::Double(rounded);
 }
 
-// The item whose key comes first in the order that `sign` turns around.
+// The item with the largest or smallest key; the first of them if several are equal.
 Result<Value> Extreme(const FilterCall& call, bool largest) {
   if (call.input.undefined()) return Value();
   const Result<Value> list = InputList(call);

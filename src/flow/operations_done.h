@@ -4,16 +4,16 @@
 
 namespace everstep {
 
-// Operations of expressions (see ExpressionLimits) that templates rendered on this thread have
-// taken so far, and work that was added to them. Who decides for many compares before and after,
-// and lets others have their turn.
+// The number of operations (see ExpressionLimits) that this thread has spent on rendering templates
+// so far, including those added by AddOperations. A caller that works for many runs compares the
+// value before and after, and yields if it has spent too much.
 std::uint64_t OperationsDone();
 
-// Work beside an evaluation that takes as long as so many operations. While a template is rendered
-// it counts against the template's limit: a name that is costly to look up is not free.
+// Charges for work outside the evaluator that costs as much as `count` operations, such as looking
+// up an expensive name. While a template is rendered, this counts against the template's limit.
 void AddOperations(std::uint64_t count);
 
-// Of parsing so much JSON.
+// The cost of parsing that many bytes of JSON.
 constexpr std::uint64_t OperationsOfJson(std::uint64_t bytes) { return 1 + bytes / 16; }
 
 }  // namespace everstep

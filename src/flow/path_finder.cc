@@ -9,7 +9,7 @@ bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Where `words` stands in `text`, not as a part of a longer name.
+// Finds `words` in `text`, but not as a part of a longer name.
 std::size_t FindWords(std::string_view text, std::string_view words, std::size_t from) {
   for (std::size_t at = text.find(words, from); at != std::string_view::npos;
        at = text.find(words, at + 1)) {
@@ -46,7 +46,7 @@ std::optional<PathPlace> FirstText(const Node& node, const std::string& pointer,
   return std::nullopt;
 }
 
-// The name inside secrets.NAME, secrets['NAME'] or secrets["NAME"].
+// Whether the hole is exactly secrets.NAME, secrets['NAME'] or secrets["NAME"].
 bool IsBareSecret(std::string_view hole) {
   const std::size_t begin = hole.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return false;

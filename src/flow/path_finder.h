@@ -9,18 +9,19 @@
 
 namespace everstep {
 
-// Where an expression speaks of something: a text below a node, and the byte in it.
+// A position in an expression: a text node and the byte offset in its text.
 struct PathPlace {
   const Node* node = nullptr;
-  std::string pointer;  // below the node that was searched
+  std::string pointer;  // relative to the node that was searched
   std::size_t offset = 0;
 };
 
-// The first text below `node` in which `path` is written, as its first two names or, failing that,
-// its first one. Templates keep no places; this looks for them when there is a fault to show.
+// Finds the first text below `node` that contains the first two names of `path` or, if there is
+// none, its first name. Templates do not record positions, so they are searched when a fault is
+// reported.
 std::optional<PathPlace> FindPath(const Node& node, const Expression::Path& path);
 
-// The first hole with `secrets` in it that is more than the secret's name.
+// Finds the first hole that uses `secrets` for more than a plain reference to one secret.
 std::optional<PathPlace> FindSecretInExpression(const Node& node);
 
 }  // namespace everstep

@@ -15,7 +15,7 @@ constexpr std::size_t kDepthMax = 64;
 constexpr std::uint32_t kRepeatMax = 1000;
 constexpr std::uint32_t kUnbounded = UINT32_MAX;
 
-// Takes the next character of valid UTF-8; of other bytes, one at a time.
+// Takes the next character. Bytes that are not valid UTF-8 are taken one at a time.
 std::uint32_t TakeCharacter(std::string_view& text) {
   const std::size_t size = std::max<std::size_t>(1, CharacterSize(text, 0));
   auto code = static_cast<std::uint32_t>(static_cast<unsigned char>(text[0]));
@@ -31,8 +31,9 @@ std::uint32_t TakeCharacter(std::string_view& text) {
 
 }  // namespace
 
-// Recursive descent into a tree, from which the program is written: what is repeated is written
-// once for each copy. Methods that return a bool return false after they have set the message.
+// Parses by recursive descent into a tree and generates the program from it. A repeated part is
+// generated once for each repetition. Methods that return a bool set the message before they return
+// false.
 class PatternParser {
  public:
   explicit PatternParser(std::string_view text) : rest_(text) {}
@@ -94,7 +95,7 @@ class PatternParser {
     return true;
   }
 
-  // One atom with what follows it.
+  // Parses one atom and its quantifier.
   bool Repeated(Tree& tree, std::size_t depth) {
     Tree atom;
     if (!Atom(atom, depth)) return false;
@@ -106,7 +107,8 @@ class PatternParser {
   }
 
   bool Write(const Tree& tree) {
-    if (pattern_.program_.size() > kProgramMax) return Fail("the repetitions make it too large");
+    if (pattern_.program_.size() > kProgramMax)
+      return Fail("the repetitions make the pattern too large");
     switch (tree.kind) {
       case Tree::Kind::kSequence:
         for (const Tree& part : tree.parts) {
@@ -124,7 +126,8 @@ class PatternParser {
     return true;
   }
 
-  // Each but the last: a split to it or past it, and a jump from its end to the end of all.
+  // Each alternative but the last begins with a split, to itself or to the next alternative, and
+  // ends with a jump to the end of all alternatives.
   bool WriteAlternatives(const Tree& tree) {
     std::vector<std::uint32_t> jumps;
     for (std::size_t i = 0; i < tree.parts.size(); ++i) {
@@ -155,7 +158,7 @@ class PatternParser {
     return true;
   }
 
-  // Into what follows it, or past all that is written.
+  // Directs a split to the instruction after it, and to the next instruction to be written.
   void SetSplit(std::uint32_t split) {
     pattern_.program_[split].to = split + 1;
     pattern_.program_[split].other = Here();
@@ -170,9 +173,9 @@ class PatternParser {
     most = least;
     if (Take(',') && !Number(most)) most = kUnbounded;
     if (!Take('}')) return Fail("'}' is missing");
-    if (most < least) return Fail("{n,m} wants n <= m");
+    if (most < least) return Fail("{n,m} needs n <= m");
     if (least > kRepeatMax || (most != kUnbounded && most > kRepeatMax)) {
-      return Fail("a repetition is limited to 1000");
+      return Fail("a repetition count must be at most 1000");
     }
     return true;
   }
@@ -286,7 +289,7 @@ class PatternParser {
     }
     const bool alphanumeric =
         c < 0x80 && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
-    if (alphanumeric) return Fail(std::string("there is no \\") + static_cast<char>(c));
+    if (alphanumeric) return Fail(std::string("unknown escape \\") + static_cast<char>(c));
     ranges = {{c, c}};
     return true;
   }

@@ -10,16 +10,17 @@ namespace everstep {
 
 inline constexpr std::size_t kPatternBytesMax = 1024;
 
-// A regular expression of the kind that JSON Schema recommends: characters, '.', classes [a-z],
-// escapes (\d \w \s and their opposites, \n \t \r), groups, '|', '^', '$', and ? * + {n} {n,}
-// {n,m}. No back references and no look-around: matching takes time in proportion to pattern times
-// text, whatever they are. Works on bytes in ASCII and on whole characters outside. Immutable.
+// A regular expression with the syntax that JSON Schema recommends: characters, '.', classes
+// [a-z], escapes (\d \w \s and their opposites, \n \t \r), groups, '|', '^', '$', and ? * + {n}
+// {n,} {n,m}. There are no back references and no look-around, so the time to match is at most
+// proportional to the size of the pattern times the size of the text. Matches whole characters, not
+// bytes. Immutable.
 class Pattern {
  public:
-  // kInvalidArgument: what is wrong with it.
+  // Returns kInvalidArgument with the syntax error if the pattern is invalid.
   static Result<Pattern> Parse(std::string_view text);
 
-  // Anywhere in `text`, unless anchored.
+  // Returns true if the pattern matches anywhere in `text`, unless it is anchored.
   bool Matches(std::string_view text) const;
 
  private:
@@ -27,8 +28,8 @@ class Pattern {
   enum class Op : std::uint8_t { kRange, kSplit, kJump, kBegin, kEnd, kMatch };
   struct Instruction {
     Op op = Op::kMatch;
-    std::uint32_t to = 0;     // kSplit, kJump; of kRange: the first of its ranges
-    std::uint32_t other = 0;  // kSplit; of kRange: past the last
+    std::uint32_t to = 0;     // kSplit, kJump: target; kRange: index of the first range
+    std::uint32_t other = 0;  // kSplit: second target; kRange: index past the last range
     bool negated = false;     // kRange
   };
   struct Range {

@@ -52,7 +52,7 @@ TEST(PatternTest, CharactersOutsideAsciiAreWhole) {
   EXPECT_FALSE(Matches("^.$", "éé"));
 }
 
-TEST(PatternTest, WhatIsNotAPatternIsRefused) {
+TEST(PatternTest, InvalidPatternsAreRejected) {
   for (const std::string_view text :
        {"(", ")", "[a", "*a", "a**", "a{2,1}", "a{", "\\", "(?=a)", "\\1", "[z-a]", "a{5000}"}) {
     EXPECT_FALSE(Pattern::Parse(text)) << text;

@@ -16,8 +16,8 @@ constexpr std::array<std::string_view, 16> kBuiltIn = {
     "workflow.continue.as.new", "signals.rate.limit",    "signals.concurrent",
     "history.rotation"};
 
-// As capabilities.schema.json names them: the end of the value, in capitals. These do not follow
-// from the value alone.
+// Names in the enum of capabilities.schema.json. They are accepted in addition to the value itself
+// and to the value in capitals.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kEnumNames = {{
     {"PAUSE_NATIVE", "signal.pause.native"},
     {"PAUSE_EMULATED", "signal.pause.emulated"},
@@ -39,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kEnumNam
 constexpr std::array<std::string_view, 8> kTools = {"noop", "echo",  "merge",  "sleep",
                                                     "http", "shell", "python", "sqlite"};
 
-// SIGNAL_PAUSE_NATIVE for signal.pause.native.
+// Whether `text` is `value` in capitals, as SIGNAL_PAUSE_NATIVE is for signal.pause.native.
 bool IsCapitalsOf(std::string_view text, std::string_view value) {
   return std::equal(text.begin(), text.end(), value.begin(), value.end(), [](char t, char v) {
     return t == (v == '.' || v == '-' ? '_' : AsciiUpper(v));
@@ -86,7 +86,7 @@ void CheckAdapter(const Plan& plan, const MapReader& metadata) {
   }
   const bool emulated = plan.fallback_behavior == "emulate";
   faults.Warn(*found, emulated ? "CAPABILITY_EMULATED" : "CAPABILITY_DEGRADED",
-              "the plan is meant for " + adapter + " and runs here");
+              "the plan is meant for " + adapter + " but runs on Everstep");
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ void CheckCapabilities(const PlanDraft& draft, const MapReader& metadata,
       reading.faults.Add(item,
                          "the capability '" + capability + "' is not offered here" +
                              DidYouMean(capability, kBuiltIn) +
-                             "; remove it, or let the plan say fallbackBehavior: degrade",
+                             "; remove it, or set fallbackBehavior: degrade in the plan",
                          ErrorCode::kCapabilityNotSupported);
     } else if (plan.fallback_behavior == "emulate") {
       reading.faults.Warn(item, "CAPABILITY_EMULATED",
@@ -141,7 +141,7 @@ void CheckTool(const Place& kind, const PlanReading& reading) {
   std::string message;
   if (IsBuiltInTool(name)) {
     message = "the tool '" + name +
-              "' is not enabled here; the operator of a server names it in tools.enable";
+              "' is not enabled here; a server's operator can enable it in tools.enable";
   } else {
     const std::vector<std::string_view> known(kinds.begin(), kinds.end());
     message = "there is no tool '" + name + "'" + DidYouMean(name, known);

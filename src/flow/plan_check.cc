@@ -54,7 +54,7 @@ class StepLinks {
     }
   }
 
-  // A step by the text at `place`; kNoStep after a fault.
+  // Looks up the step whose id is the text at `place`. Returns kNoStep after a fault.
   StepIndex Named(const Place& place) {
     const std::string id(place.node->text());
     const StepIndex step = plan_.Find(id);
@@ -81,7 +81,7 @@ class StepLinks {
       const StepIndex fallback = Named(place);
       if (fallback == kNoStep) continue;
       if (fallback == i) {
-        faults_.Add(place, "a step cannot be its own fallback; name another one");
+        faults_.Add(place, "a step cannot be its own fallback; name another step");
       } else if (plan_.steps[fallback].fallback_of != kNoStep) {
         const StepIndex other = plan_.steps[fallback].fallback_of;
         faults_.Add(place, "'" + plan_.steps[fallback].step_id + "' is the fallback of '" +
@@ -101,8 +101,8 @@ class StepLinks {
     }
   }
 
-  // Each step has at most one fallback and is the fallback of at most one: a chain that never
-  // begins is a circle.
+  // Each step has at most one fallback and is the fallback of at most one step, so steps that
+  // cannot be reached from the start of a chain form a cycle.
   void CheckFallbackChains() {
     std::vector<bool> reached(plan_.steps.size());
     for (StepIndex i = 0; i < plan_.steps.size(); ++i) {
@@ -118,7 +118,7 @@ class StepLinks {
         circle.push_back(at);
       }
       faults_.Add(StepPlace(i), "these steps are each other's fallback, so that none would run: " +
-                                    Written(circle) + ". Let one of them end otherwise");
+                                    Written(circle) + ". Remove one of the fallbacks");
     }
   }
 
@@ -151,7 +151,7 @@ class StepLinks {
       } else if (other.fallback_of != kNoStep) {
         faults_.Add(place, "'" + other.step_id + "' is a fallback; depend on '" +
                                plan_.steps[other.fallback_of].step_id +
-                               "', for which it stands when that fails");
+                               "' instead, which it replaces on failure");
       } else {
         depends_on.push_back(before);
       }
@@ -159,7 +159,7 @@ class StepLinks {
     KeepFirst(depends_on);
   }
 
-  // Drops what is repeated; the order written stays.
+  // Drops repeated steps and keeps the order.
   void KeepFirst(std::vector<StepIndex>& steps) {
     marked_.resize(plan_.steps.size());
     const auto repeated = [&](StepIndex step) {
@@ -183,7 +183,8 @@ class StepLinks {
     return text + plan_.steps[circle[0]].step_id;
   }
 
-  // Takes away what waits for nothing, again and again. What is left waits for itself.
+  // Kahn's algorithm: removes steps that wait for nothing, repeatedly. Steps that are left are on a
+  // cycle or depend on one.
   bool FindCycles() {
     std::vector<std::size_t> waits(plan_.steps.size());
     std::vector<StepIndex> ready;
@@ -205,8 +206,8 @@ class StepLinks {
     return false;
   }
 
-  // From each step that is left, along what it waits for, until a step comes again: every way ends
-  // in a cycle, and each cycle that is found is told once.
+  // Walks from each remaining step along its dependencies until a step repeats. Every walk ends in
+  // a cycle, and each cycle found is reported once.
   void FaultCycles(const std::vector<std::size_t>& waits) {
     std::vector<StepIndex> walk_of(plan_.steps.size(), kNoStep);
     for (StepIndex start = 0; start < plan_.steps.size(); ++start) {

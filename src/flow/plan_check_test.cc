@@ -23,7 +23,7 @@ TEST(PlanCheckTest, WithOneDependencyTheOthersStartAtOnce) {
       ReadWell(PlanOf("- {stepId: a}\n- {stepId: b}\n- {stepId: c, dependsOn: [b, a, b, a]}"));
   ASSERT_NE(plan, nullptr);
   EXPECT_EQ(plan->steps[1].depends_on, Steps{});
-  EXPECT_EQ(plan->steps[2].depends_on, (Steps{1, 0})) << "each once";
+  EXPECT_EQ(plan->steps[2].depends_on, (Steps{1, 0})) << "no duplicates";
   EXPECT_EQ(plan->steps[0].dependants, Steps{2});
 }
 
@@ -45,7 +45,7 @@ TEST(PlanCheckTest, DependenciesMustExistAndNotBeTheStepItself) {
             "4:34 /steps/1/dependsOn/1: a step cannot depend on itself; remove this\n");
 }
 
-TEST(PlanCheckTest, EachCycleIsToldOnce) {
+TEST(PlanCheckTest, EachCycleIsReportedOnce) {
   EXPECT_EQ(FaultsOf(PlanOf("- {stepId: x, dependsOn: [c]}\n"
                             "- {stepId: a, dependsOn: [c]}\n"
                             "- {stepId: b, dependsOn: [a]}\n"
@@ -69,7 +69,7 @@ TEST(PlanCheckTest, ALongCycleIsCut) {
   EXPECT_NE(faults.find("s19 -> … (30 more) -> s0 ("), std::string::npos) << faults;
 }
 
-TEST(PlanCheckTest, AFallbackStandsBesideTheOrder) {
+TEST(PlanCheckTest, AFallbackIsNotPartOfTheOrder) {
   const auto plan =
       ReadWell(PlanOf("- {stepId: a, onFailure: {fallback: f}}\n- {stepId: f}\n- {stepId: b}"));
   ASSERT_NE(plan, nullptr);
@@ -88,7 +88,7 @@ TEST(PlanCheckTest, FallbacksMayFormAChain) {
   EXPECT_EQ(plan->steps[2].fallback_of, 1U);
 }
 
-TEST(PlanCheckTest, WhatAFallbackCannotBe) {
+TEST(PlanCheckTest, InvalidFallbacksAreRejected) {
   const std::pair<std::string, std::string> cases[] = {
       {"- {stepId: a, onFailure: {fallback: a}}", "cannot be its own fallback"},
       {"- {stepId: a, onFailure: {fallback: x}}", "there is no step 'x'"},
@@ -130,8 +130,8 @@ TEST(PlanCheckTest, TooManyStepsAreRefused) {
             std::string::npos);
 }
 
-// Whatever depends on whatever: a plan that reads has an order, one that does not has a cycle.
-RC_GTEST_PROP(PlanCheckTest, APlanReadsExactlyIfItHasAnOrder, ()) {
+// For any dependencies, a plan is accepted if it has an order and rejected if it has a cycle.
+RC_GTEST_PROP(PlanCheckTest, APlanIsAcceptedExactlyIfItHasAnOrder, ()) {
   const auto size = *rc::gen::inRange<std::size_t>(2, 8);
   std::vector<std::vector<std::size_t>> depends_on(size);
   std::string steps;

@@ -12,7 +12,7 @@
 
 namespace everstep {
 
-// Where in a plan a template stands: decides what its expressions may speak of.
+// The place of a template in a plan, which determines the names that its expressions may use.
 enum class TemplateRole : std::uint8_t {
   kInputs,
   kOutputs,
@@ -26,66 +26,67 @@ enum class TemplateRole : std::uint8_t {
   kPlanKey,
 };
 
-// A template with expressions, kept until all steps are known.
+// A template with expressions, recorded so that its names can be checked once all steps are known.
 struct TemplateUse {
   Template compiled;
   const Node* node = nullptr;
   std::string pointer;
-  StepIndex step = kNoStep;  // none: of the plan
+  StepIndex step = kNoStep;  // kNoStep: belongs to the plan itself
   TemplateRole role = TemplateRole::kInputs;
 };
 
-// What the checks need of a step besides the step itself.
+// The nodes of a step that the checks need in addition to the step itself.
 struct StepDraft {
   const Node* node = nullptr;
-  const Node* depends_on = nullptr;  // a list; null: not written
-  const Node* fallback = nullptr;    // a text; null: none
+  const Node* depends_on = nullptr;  // a list; null if the step has none
+  const Node* fallback = nullptr;    // text; null if the step has none
 };
 
-// A plan while it is read.
+// A plan that is being read.
 struct PlanDraft {
   Place place;
   std::shared_ptr<Plan> plan = std::make_shared<Plan>();
-  const Node* steps_node = nullptr;  // null: missing or no list
-  std::vector<StepDraft> steps;      // as plan->steps
+  const Node* steps_node = nullptr;  // null if missing or not a list
+  std::vector<StepDraft> steps;      // parallel to plan->steps
   std::vector<TemplateUse> uses;
-  bool sequential = true;  // no step says what it depends on
+  bool sequential = true;  // no step has dependsOn
 };
 
-// What every part of the reader is given.
+// The context that all parts of the reader share.
 struct PlanReading {
   const PlanAudience& audience;
   PlanFaults& faults;
 };
 
-// The plan that the node at `place` is, checked and compiled; not usable when there were faults.
-// Document and hash are left to the caller.
+// Reads the node at `place` as a plan, checks and compiles it. The plan must not be used if there
+// were faults. The caller sets its document and hash.
 std::shared_ptr<Plan> ReadPlanAt(const Place& place, const PlanReading& reading);
 
-// Parts, each in the file of its name.
+// The parts of ReadPlanAt.
 void ReadPlanInputs(PlanDraft& draft, const Place& place, const PlanReading& reading);
 void ReadSteps(PlanDraft& draft, const Place& place, const PlanReading& reading);
 void CheckCapabilities(const PlanDraft& draft, const MapReader& metadata,
                        const PlanReading& reading);
 void CheckTool(const Place& kind, const PlanReading& reading);
-// Fills in depends_on, dependants, fallback and by_id. False: the dependencies make no order.
+// Fills in depends_on, dependants, fallback and by_id. Returns false if the dependencies do not
+// form an order.
 bool LinkSteps(PlanDraft& draft, PlanFaults& faults);
-// Wants linked steps.
+// Requires: LinkSteps has returned true.
 void CheckNames(const PlanDraft& draft, PlanFaults& faults);
 
-// The templates of one step, or of the plan itself.
+// Compiles the templates of one step, or of the plan itself.
 class TemplateReader {
  public:
   TemplateReader(PlanDraft& draft, StepIndex step, PlanFaults& faults)
       : draft_(draft), step_(step), faults_(faults) {}
 
-  // Compiles the value there.
+  // Compiles the value at `place`.
   Template Read(const Place& place, TemplateRole role);
-  // A text that is an expression as a whole.
+  // Compiles text that is a single expression.
   Template ReadCondition(const Place& place, TemplateRole role);
-  // Of the member `key`, if it is there.
+  // Compiles the member `key` into `field`, if it exists.
   void ReadMember(const MapReader& map, std::string_view key, TemplateRole role, Template& field);
-  // The same, of a member that must be a map.
+  // Like ReadMember, for a member that must be a map.
   void ReadMap(const MapReader& map, std::string_view key, TemplateRole role, Template& field);
 
  private:
@@ -97,11 +98,12 @@ class TemplateReader {
   PlanFaults& faults_;
 };
 
-// The names that expressions can begin with; a loop may not take them for its item.
+// The names that expressions can begin with. A loop cannot use them for its item or index.
 inline constexpr std::string_view kExpressionRoots[] = {"inputs",  "params", "steps",
                                                         "secrets", "run",    "result"};
 
-// Letters, digits and '_', not a digit first: what can be written in an expression as it is.
+// Whether `text` consists of letters, digits and '_' and does not begin with a digit, so that an
+// expression can use it without quotes.
 bool IsSimpleName(std::string_view text);
 
 }  // namespace everstep

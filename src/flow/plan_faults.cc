@@ -71,7 +71,7 @@ Error PlanFaults::ToError() && {
   if (count_ > faults_.size()) {
     message.append("; these are the first ").append(std::to_string(faults_.size()));
   }
-  // The codes are declared in the order in which they take precedence.
+  // ErrorCode declares these codes in order of precedence.
   return Error{*std::min_element(codes_.begin(), codes_.end()), std::move(message),
                std::move(faults_)};
 }

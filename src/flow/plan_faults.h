@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// A node and the way to it from the root, as a chain on the stack: its pointer is written only
-// when there is something to say about it.
+// A node and the path to it from the root, linked through the stack, so that the pointer is only
+// built when a fault is reported.
 struct Place {
   static constexpr std::size_t kNotInList = SIZE_MAX;
 
@@ -24,20 +24,20 @@ struct Place {
   std::string Pointer() const;
 };
 
-// Collects what is wrong with a plan.
+// Collects the faults of a plan.
 class PlanFaults {
  public:
-  // Enough to mend a plan by; a plan with more is told how many there are.
+  // The maximum number of faults that are reported. The error says how many there are in all.
   static constexpr std::size_t kShownMax = 100;
 
-  // `source`: the document's text. `warnings` may be null.
+  // `source` is the text of the document and must outlive this object. `warnings` may be null.
   PlanFaults(std::string_view source, std::vector<PlanWarning>* warnings)
       : source_(source), warnings_(warnings) {}
 
   void Add(const Place& place, std::string message, ErrorCode code = ErrorCode::kInvalidPlan);
-  // About the member's name, not its value.
+  // Adds a fault at the key of a member, not at its value.
   void AddAtKey(const Place& place, std::string message);
-  // About byte `offset` of a text.
+  // Adds a fault at byte `offset` of a text.
   void AddInText(const Place& place, std::size_t offset, std::string message);
   void AddInText(const Node& node, std::string pointer, std::size_t offset, std::string message);
   void Add(Fault fault, ErrorCode code = ErrorCode::kInvalidPlan);
@@ -45,7 +45,7 @@ class PlanFaults {
 
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }
-  // Enough faults for one report: what costs time to find out need not be found out.
+  // True if no more faults are reported, so that callers can skip expensive diagnostics.
   bool full() const { return faults_.size() >= kShownMax; }
   Error ToError() &&;
 

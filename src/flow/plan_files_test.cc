@@ -44,11 +44,11 @@ TEST(PlanFilesTest, EveryExampleReadsWithoutFaultsAndWarnings) {
     const auto plan = ReadPlan(Contents(file), audience, &warnings);
     ASSERT_TRUE(plan) << file << ": " << ToString(plan.error());
     EXPECT_TRUE(warnings.empty()) << file << ": " << warnings[0].message;
-    EXPECT_EQ((*plan)->plan_id, file.stem()) << "an example is called after its file";
+    EXPECT_EQ((*plan)->plan_id, file.stem()) << "an example must be named after its file";
   }
 }
 
-// The names of all members that objects may have.
+// The names of all properties in the schema.
 std::set<std::string> PropertiesOf(const Value& schema) {
   std::set<std::string> names;
   const auto add = [&names](const Value& part) { names.merge(PropertiesOf(part)); };
@@ -85,7 +85,7 @@ TEST(PlanFilesTest, EveryFieldOfThePlanHasAnExample) {
   }
 }
 
-// The ```yaml blocks of docs/plans.md: whole plans, or parts that need the rest of one around them.
+// The ```yaml blocks of docs/plans.md: complete plans, or fragments that are completed here.
 std::vector<std::string> PlansOfTheManual() {
   const std::string manual = Contents(kRoot / "docs/plans.md");
   const std::string metadata = "metadata: {planId: p, planVersion: '1'}\n";
@@ -121,7 +121,7 @@ TEST(PlanFilesTest, EveryPlanOfTheManualReads) {
   }
 }
 
-// The contract's own files, byte for byte.
+// The plan files of the contract, byte for byte.
 TEST(PlanFilesTest, TheContractsPlansKeepTheirBytesAndRead) {
   const std::map<std::string, std::pair<std::size_t, std::string>> plans = {
       {"plan-minimal.json",

@@ -7,7 +7,7 @@ namespace {
 
 std::string NodeName(StepIndex step) { return "s" + std::to_string(step); }
 
-// Mermaid reads entities inside quotes.
+// Escapes text for a quoted Mermaid label, which interprets entities.
 std::string MermaidText(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -35,7 +35,7 @@ std::string DotText(std::string_view text) {
   return escaped;
 }
 
-// Waits are hexagons, child plans have double walls, loops stand for many.
+// Waits are hexagons, child plans and loops have their own shapes.
 std::string MermaidNode(const Plan& plan, const PlanStep& step) {
   const std::string label = "\"" + MermaidText(step.step_id) + "<br/><small>" +
                             MermaidText(StepNotes(plan, step)) + "</small>\"";

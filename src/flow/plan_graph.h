@@ -13,9 +13,9 @@ enum class GraphForm : std::uint8_t {
   kTerminal,  // lines of box-drawing characters
 };
 
-// The steps of a plan and what each waits for. The terminal drawing has a row for each step, or for
-// steps that stand side by side; of a plan that is larger than a screen it tells how many steps
-// stand at each depth.
+// Draws the steps of a plan and their dependencies. The terminal form has one row for each step, or
+// for a group of equal steps side by side. For a plan that is larger than a screen it shows how
+// many steps there are at each depth.
 std::string PlanGraph(const Plan& plan, GraphForm form);
 
 }  // namespace everstep

@@ -36,7 +36,7 @@ TEST(PlanGraphTest, MermaidHasANodeForEachStepAndAnEdgeForEachDependency) {
             "  s2 --> s3\n");
 }
 
-TEST(PlanGraphTest, DotHasTheSame) {
+TEST(PlanGraphTest, DotHasTheSameNodesAndEdges) {
   const auto plan = ReadWell(PlanOf(kDiamond));
   ASSERT_NE(plan, nullptr);
   const std::string dot = PlanGraph(*plan, GraphForm::kDot);
@@ -88,7 +88,7 @@ TEST(PlanGraphTest, StepsThatAreAlikeShareARow) {
             "● end  [noop]\n");
 }
 
-TEST(PlanGraphTest, ALargePlanIsSummedUp) {
+TEST(PlanGraphTest, ALargePlanIsSummarized) {
   std::string steps;
   for (int i = 0; i < 100; ++i) steps += "- {stepId: s" + std::to_string(i) + "}\n";
   const std::string drawn = Drawn(steps);

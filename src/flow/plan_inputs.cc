@@ -32,7 +32,7 @@ void CheckBound(const MapReader& map, std::string_view key) {
   }
 }
 
-// The words of a declaration that also describe the items of a list.
+// Checks the keywords of a declaration that are also valid for the items of a list.
 void CheckWords(const MapReader& map) {
   std::size_t type = 0;
   std::int64_t count = 0;
@@ -53,7 +53,7 @@ void CheckWords(const MapReader& map) {
   if (map.Text("pattern", pattern)) {
     const auto parsed = Pattern::Parse(pattern);
     if (!parsed) {
-      map.faults().Add(*map.Find("pattern"), "not a pattern: " + parsed.error().message);
+      map.faults().Add(*map.Find("pattern"), "not a valid pattern: " + parsed.error().message);
     }
   }
   if (const auto items = map.Find("items"))
@@ -83,7 +83,8 @@ void ReadInput(PlanDraft& draft, const Place& place, const PlanReading& reading)
   input.name = place.node->key;
   if (!IsInputName(input.name)) {
     faults.AddAtKey(place,
-                    "the name of an input has letters, digits, '_', '-' and '.', a letter first");
+                    "the name of an input must have letters, digits, '_', '-' and '.' only, and "
+                    "begin with a letter");
   }
   if (!place.node->is_map()) {
     return faults.Add(place, "declare the input '" + input.name +
@@ -100,7 +101,7 @@ void ReadInput(PlanDraft& draft, const Place& place, const PlanReading& reading)
   if (const auto value = map.Find("default")) {
     input.default_value = ToValue(*value->node);
     if (input.required) {
-      faults.Add(*value, "a required input needs no default; remove 'required' or 'default'");
+      faults.Add(*value, "a required input cannot have a default; remove 'required' or 'default'");
     }
   }
   CheckDefault(place, map, reading);
@@ -108,7 +109,7 @@ void ReadInput(PlanDraft& draft, const Place& place, const PlanReading& reading)
 }
 
 Error InputError(std::vector<Fault> faults) {
-  return Error{ErrorCode::kInvalidInput, "the inputs do not fit the plan", std::move(faults)};
+  return Error{ErrorCode::kInvalidInput, "the inputs do not match the plan", std::move(faults)};
 }
 
 std::string PointerTo(std::string_view name) {

@@ -10,7 +10,7 @@ std::string Declared(const std::string& inputs) {
   return "inputs:\n" + inputs + PlanOf("- {stepId: a}");
 }
 
-// The inputs of a run as JSON, or the faults.
+// Returns the inputs of a run as JSON, or the faults.
 std::string Checked(const std::string& inputs, std::string_view given) {
   const auto plan = ReadWell(Declared(inputs));
   if (plan == nullptr) return "";
@@ -29,7 +29,7 @@ TEST(PlanInputsTest, DefaultsAreFilledInInTheOrderDeclared) {
   EXPECT_EQ(Checked(inputs, R"({"c": null, "b": 2})"), R"({"a":"x","b":2,"c":null})");
 }
 
-TEST(PlanInputsTest, AllThatDoesNotFitIsToldAtOnce) {
+TEST(PlanInputsTest, AllFaultsAreReportedAtOnce) {
   const std::string inputs =
       "  who: {type: string, required: true, description: Whom to greet}\n"
       "  count: {type: integer, minimum: 1, maximum: 3}\n"
@@ -74,7 +74,7 @@ TEST(PlanInputsTest, LengthsPatternsAndItemsAreChecked) {
             "/x: must have at most 2 items\n/x/1: must be of type integer, not \"a\"\n");
 }
 
-TEST(PlanInputsTest, WhatIsNoObjectIsRefused) {
+TEST(PlanInputsTest, InputsThatAreNotAnObjectAreRejected) {
   EXPECT_NE(Checked("  x: {}\n", "[1]").find("must be a JSON object"), std::string::npos);
   EXPECT_NE(Checked("  x: {}\n", "{").find("not JSON"), std::string::npos);
 }
@@ -86,7 +86,7 @@ TEST(PlanInputsTest, DeclarationsAreChecked) {
       {"  x: {type: string, default: 5}\n", "the default must be of type string, not 5"},
       {"  x: {required: true, default: 5}\n", "remove 'required' or 'default'"},
       {"  x: {enum: []}\n", "a list of one value or more"},
-      {"  x: {pattern: '('}\n", "not a pattern"},
+      {"  x: {pattern: '('}\n", "not a valid pattern"},
       {"  x: {minimum: a}\n", "must be a number"},
       {"  x: {minLength: -1}\n", "must be from 0"},
       {"  x: {requird: true}\n", "did you mean 'required'?"},

@@ -10,7 +10,8 @@
 namespace everstep {
 namespace {
 
-// What an expression in some place of a plan may begin with; `inputs`, `params` and `run` always.
+// The names that an expression in some place of a plan may use, besides `inputs`, `params` and
+// `run`, which are always available.
 struct Scope {
   bool steps = true;
   bool item = false;
@@ -91,15 +92,16 @@ class NameCheck {
 
   std::string UnknownRoot(const TemplateUse& use, const std::string& root, const Scope& scope) {
     if (root == "secrets") {
-      return "secrets may stand in the inputs of a step or of its compensation only";
+      return "secrets can be used only in the inputs of a step or of its compensation";
     }
-    if (root == "result") return "'result' is known in the 'outputs' of a step only; use steps.…";
+    if (root == "result")
+      return "'result' is available only in the 'outputs' of a step; use steps.…";
     if (root == "steps") return "no step has run when this is evaluated; use inputs";
     const auto* loop = use.step == kNoStep || !plan_.steps[use.step].foreach
                            ? nullptr
                            : &*plan_.steps[use.step].foreach;
     if (loop != nullptr && (root == loop->item_name || root == loop->index_name)) {
-      return "'" + root + "' is not known here: this is evaluated once, before the loop";
+      return "'" + root + "' is not available here: this is evaluated once, before the loop";
     }
     std::vector<std::string_view> known = {"inputs", "run"};
     if (scope.steps) known.push_back("steps");
@@ -109,7 +111,7 @@ class NameCheck {
       known.push_back(loop->item_name);
       known.push_back(loop->index_name);
     }
-    std::string message = "'" + root + "' is not a name that is known here: ";
+    std::string message = "unknown name '" + root + "'; available here: ";
     for (std::size_t i = 0; i < known.size(); ++i) {
       message.append(i == 0 ? "" : ", ").append(known[i]);
     }
@@ -134,7 +136,7 @@ class NameCheck {
     const bool undo = use.role == TemplateRole::kCompensate;
     const auto& secrets = undo ? step.compensate->secrets : step.action.secrets;
     if (path.size() < 2) {
-      return Add(use, path, "name the secret as it is: {{ secrets.name }}");
+      return Add(use, path, "name one secret: {{ secrets.name }}");
     }
     std::vector<std::string_view> known;
     for (const SecretRef& secret : secrets) known.push_back(secret.name);
@@ -143,11 +145,11 @@ class NameCheck {
                  "the step has no secret '" + path[1] + "'" + DidYouMean(path[1], known) +
                      "; add it to 'secretRefs'");
     }
-    // The engine sees a mark in place of the secret: there is nothing to compute with.
+    // The engine renders a placeholder instead of the secret, so expressions cannot use its value.
     const auto found = FindSecretInExpression(*use.node);
-    if (!found || !told_.insert(found->node).second) return;
+    if (!found || !reported_.insert(found->node).second) return;
     AddAt(use, found,
-          "a secret cannot be computed with; write {{ secrets." + path[1] + " }} alone");
+          "expressions cannot use a secret's value; write {{ secrets." + path[1] + " }} alone");
   }
 
   void CheckStep(const TemplateUse& use, const Expression::Path& path) {
@@ -158,8 +160,9 @@ class NameCheck {
     if (named == use.step) {
       if (ScopeOf(use.role).own_step) return;
       return Add(use, path,
-                 use.role == TemplateRole::kOutputs ? "the step's own result is 'result' here"
-                                                    : "a step cannot use its own result");
+                 use.role == TemplateRole::kOutputs
+                     ? "the step's own result is called 'result' here"
+                     : "a step cannot use its own result");
     }
     questions_.push_back({use.step, named});
     step_uses_.push_back({&use, &path});
@@ -198,9 +201,9 @@ class NameCheck {
     const std::string id = "'" + named.step_id + "'";
     if (named.fallback_of != kNoStep) {
       return id + " is a fallback; use '" + plan_.steps[named.fallback_of].step_id +
-             "', whose result it gives when that fails";
+             "', which takes over the fallback's result when it fails";
     }
-    const std::string start = id + " need not have ended before this step; ";
+    const std::string start = id + " is not guaranteed to end before this step; ";
     if (draft_.sequential) return start + "move it up";
     const PlanStep& step = plan_.steps[question.step];
     if (step.fallback_of != kNoStep) {
@@ -215,7 +218,7 @@ class NameCheck {
   const Plan& plan_;
   PlanFaults& faults_;
   std::unordered_set<std::string_view> inputs_;
-  std::unordered_set<const Node*> told_;
+  std::unordered_set<const Node*> reported_;
   std::vector<AncestorQuestion> questions_;
   std::vector<StepUse> step_uses_;
 };

@@ -15,7 +15,7 @@ void ExpectFault(const std::string& steps, const std::string& expected) {
   EXPECT_NE(faults.find(expected), std::string::npos) << steps << "\n" << faults;
 }
 
-TEST(PlanNamesTest, EverythingThatIsKnownMayBeNamed) {
+TEST(PlanNamesTest, AllAvailableNamesAreAccepted) {
   const std::string text = WithInputs(R"(
 - {stepId: a, kind: echo, inputs: {x: "{{ inputs.limit + params.limit }} {{ run.id }}"}}
 - stepId: b
@@ -33,18 +33,17 @@ TEST(PlanNamesTest, EverythingThatIsKnownMayBeNamed) {
   EXPECT_EQ(FaultsOf(text), "");
 }
 
-TEST(PlanNamesTest, UnknownNamesAreToldWhereTheyStand) {
-  EXPECT_EQ(
-      FaultsOf(PlanOf("- {stepId: a, inputs: {x: 'see {{ inptus.y }}'}}")),
-      "3:35 /steps/0/inputs/x: 'inptus' is not a name that is known here: inputs, run, steps, "
-      "secrets; did you mean 'inputs'?\n");
+TEST(PlanNamesTest, UnknownNamesAreReportedWithTheirPosition) {
+  EXPECT_EQ(FaultsOf(PlanOf("- {stepId: a, inputs: {x: 'see {{ inptus.y }}'}}")),
+            "3:35 /steps/0/inputs/x: unknown name 'inptus'; available here: inputs, run, steps, "
+            "secrets; did you mean 'inputs'?\n");
   ExpectFault("- {stepId: a, inputs: {x: '{{ inputs.limt }}'}}",
               "the plan declares no input 'limt'; did you mean 'limit'?");
   ExpectFault("- {stepId: a, inputs: {x: '{{ limit }}'}}", "the input is inputs.limit");
   ExpectFault("- {stepId: a}\n- {stepId: b, inputs: {x: '{{ a.result }}'}}", "the step is steps.a");
   ExpectFault("- {stepId: a, inputs: {x: '{{ item }}'}}", "a step with 'foreach' has item");
   ExpectFault("- {stepId: a, when: item, foreach: [1]}", "evaluated once, before the loop");
-  ExpectFault("- {stepId: a, inputs: {x: '{{ result }}'}}", "'outputs' of a step only");
+  ExpectFault("- {stepId: a, inputs: {x: '{{ result }}'}}", "only in the 'outputs' of a step");
 }
 
 TEST(PlanNamesTest, AStepMustExistAndComeBefore) {
@@ -53,11 +52,11 @@ TEST(PlanNamesTest, AStepMustExistAndComeBefore) {
   ExpectFault("- {stepId: a-1}\n- {stepId: b, inputs: {x: '{{ steps.a-1 }}'}}",
               "for 'a-1' write steps['a-1']");
   ExpectFault("- {stepId: a, inputs: {x: '{{ steps.b.result }}'}}\n- {stepId: b}",
-              "'b' need not have ended before this step; move it up");
+              "'b' is not guaranteed to end before this step; move it up");
   ExpectFault("- {stepId: a}\n- {stepId: b, dependsOn: [], inputs: {x: '{{ steps.a.result }}'}}",
               "add it to dependsOn");
   ExpectFault("- {stepId: a, inputs: {x: '{{ steps.a.result }}'}}", "cannot use its own result");
-  ExpectFault("- {stepId: a, outputs: '{{ steps.a.result }}'}", "is 'result' here");
+  ExpectFault("- {stepId: a, outputs: '{{ steps.a.result }}'}", "is called 'result' here");
 }
 
 TEST(PlanNamesTest, AncestorsOfAncestorsCount) {
@@ -66,7 +65,7 @@ TEST(PlanNamesTest, AncestorsOfAncestorsCount) {
             "");
 }
 
-TEST(PlanNamesTest, AFallbackKnowsWhatItsStepKnowsAndTheStep) {
+TEST(PlanNamesTest, AFallbackCanUseItsStepAndTheNamesOfItsStep) {
   EXPECT_EQ(
       FaultsOf(PlanOf("- {stepId: a}\n"
                       "- {stepId: b, dependsOn: [a], onFailure: {fallback: f}}\n"
@@ -82,18 +81,21 @@ TEST(PlanNamesTest, AFallbackKnowsWhatItsStepKnowsAndTheStep) {
       "add it to the dependsOn of 'a'");
 }
 
-TEST(PlanNamesTest, SecretsAreForInputsOnlyAndAsTheyAre) {
+TEST(PlanNamesTest, SecretsAreAllowedOnlyInInputsAndOnlyAlone) {
   const std::string refs = "secretRefs: [{name: key, provider: env}]";
   ExpectFault("- {stepId: a, inputs: {x: '{{ secrets.key }}'}}", "add it to 'secretRefs'");
-  ExpectFault("- {stepId: a, " + refs + ", when: secrets.key}", "secrets may stand in the inputs");
-  ExpectFault("- {stepId: a, " + refs + ", outputs: '{{ secrets.key }}'}", "secrets may stand");
-  ExpectFault("- {stepId: a, " + refs + ", concurrencyKey: '{{ secrets.key }}'}", "may stand");
+  ExpectFault("- {stepId: a, " + refs + ", when: secrets.key}",
+              "secrets can be used only in the inputs");
+  ExpectFault("- {stepId: a, " + refs + ", outputs: '{{ secrets.key }}'}",
+              "secrets can be used only");
+  ExpectFault("- {stepId: a, " + refs + ", concurrencyKey: '{{ secrets.key }}'}",
+              "can be used only");
   ExpectFault("- {stepId: a, " + refs + ", inputs: {x: '{{ secrets.key | upper }}'}}",
-              "cannot be computed with; write {{ secrets.key }} alone");
-  ExpectFault("- {stepId: a, " + refs + ", inputs: {x: '{{ secrets }}'}}", "name the secret");
+              "cannot use a secret's value; write {{ secrets.key }} alone");
+  ExpectFault("- {stepId: a, " + refs + ", inputs: {x: '{{ secrets }}'}}", "name one secret");
 }
 
-TEST(PlanNamesTest, ThePlansOwnTemplatesKnowLess) {
+TEST(PlanNamesTest, ThePlansOwnTemplatesHaveFewerNames) {
   const std::string plan = PlanOf("- {stepId: a}");
   EXPECT_NE(FaultsOf(plan + "concurrencyKey: '{{ steps.a.result }}'").find("no step has run"),
             std::string::npos);
@@ -101,7 +103,7 @@ TEST(PlanNamesTest, ThePlansOwnTemplatesKnowLess) {
             std::string::npos);
 }
 
-TEST(PlanNamesTest, AnInlinePlanIsAWorldOfItsOwn) {
+TEST(PlanNamesTest, AnInlinePlanHasItsOwnNames) {
   const std::string faults = FaultsOf(
       PlanOf("- {stepId: a}\n- stepId: b\n  plan:\n    metadata: {planId: c, planVersion: '1'}\n"
              "    steps: [{stepId: x, inputs: {y: '{{ steps.a.result }}'}}]\n"));

@@ -35,20 +35,21 @@ void CheckSchemaVersion(const Place& place, Plan& plan, PlanFaults& faults) {
     if (plan.schema_version == known) return;
   }
   faults.Add(place,
-             "schemaVersion '" + plan.schema_version +
-                 "' is not one that this build reads: " + std::string(kSchemaVersions.front()) +
-                 " to " + std::string(kSchemaVersions.back()),
+             "schemaVersion '" + plan.schema_version + "' is not supported; this build reads " +
+                 std::string(kSchemaVersions.front()) + " to " +
+                 std::string(kSchemaVersions.back()),
              ErrorCode::kPlanSchemaVersionUnknown);
 }
 
-// planId, planVersion and schemaVersion stand in `metadata`; older plans have them beside it.
+// Reads planId, planVersion and schemaVersion from `metadata`, or from the top level as in older
+// plans.
 class IdentityReader {
  public:
   IdentityReader(const MapReader& top, const MapReader* metadata)
       : top_(top), metadata_(metadata) {}
 
   void Read(Plan& plan) {
-    ReadName("planId", "which plan this is", plan.plan_id);
+    ReadName("planId", "the identifier of the plan", plan.plan_id);
     ReadName("planVersion", "the version of the plan, such as \"1.0\"", plan.plan_version);
     plan.schema_version = kSchemaVersions.back();
     const MapReader* holder = Holder("schemaVersion");
@@ -82,7 +83,7 @@ class IdentityReader {
   const MapReader* metadata_;
 };
 
-// Checked for the planner's sake; the engine has no use for them.
+// Checks fields that help authors; the engine does not use them.
 void CheckNotes(const MapReader& metadata) {
   std::string ignored;
   for (const std::string_view key : {"name", "author", "createdBy"}) metadata.Text(key, ignored);
@@ -94,7 +95,7 @@ void CheckNotes(const MapReader& metadata) {
   metadata.Texts("tags", tags);
   const auto labels = metadata.Find("labels");
   if (!labels) return;
-  if (!labels->node->is_map()) return FaultKind(*labels, "a map of texts", metadata.faults());
+  if (!labels->node->is_map()) return FaultKind(*labels, "a map of text values", metadata.faults());
   for (const Node& label : labels->node->children()) {
     if (!label.is_text()) FaultKind(labels->Member(label), "text", metadata.faults());
   }
@@ -131,9 +132,9 @@ void ReadTop(PlanDraft& draft, const MapReader& top, const PlanReading& reading)
   if (const auto inputs = top.Find("inputs")) ReadPlanInputs(draft, *inputs, reading);
   if (const auto triggers = top.Find("triggers")) {
     reading.faults.Warn(*triggers, "FIELD_IGNORED",
-                        "'triggers' has no effect; runs are started by whoever asks for them");
+                        "'triggers' has no effect; runs must be started explicitly");
   }
-  if (const auto steps = top.Require("steps", "a list of what the plan does")) {
+  if (const auto steps = top.Require("steps", "the list of the plan's steps")) {
     ReadSteps(draft, *steps, reading);
   }
 }
@@ -155,7 +156,7 @@ std::shared_ptr<Plan> ReadPlanAt(const Place& place, const PlanReading& reading)
   }
   ReadTop(draft, top, reading);
   if (draft.steps_node == nullptr) return draft.plan;
-  // Names are told from what a step comes after; without an order there is nothing to tell.
+  // CheckNames needs the order of the steps.
   if (LinkSteps(draft, reading.faults)) CheckNames(draft, reading.faults);
   return draft.plan;
 }

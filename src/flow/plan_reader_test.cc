@@ -24,7 +24,7 @@ TEST(PlanReaderTest, ASmallPlanHasItsDefaults) {
   EXPECT_EQ(plan->sha256, Sha256(plan->document));
 }
 
-TEST(PlanReaderTest, EveryFieldOfAStepArrives) {
+TEST(PlanReaderTest, EveryFieldOfAStepIsRead) {
   const auto plan = ReadWell(PlanOf(R"(
 - stepId: a
   name: First
@@ -67,7 +67,7 @@ TEST(PlanReaderTest, EveryFieldOfAStepArrives) {
   ASSERT_TRUE(step.compensate);
   EXPECT_EQ(step.compensate->kind, "http");
   EXPECT_EQ(step.compensate->timeout, Milliseconds(3'600'000));
-  EXPECT_EQ(step.compensate->secrets.size(), 1U) << "it has the step's secrets";
+  EXPECT_EQ(step.compensate->secrets.size(), 1U) << "it inherits the step's secrets";
 }
 
 TEST(PlanReaderTest, WaitsAndChildrenHaveTheirKinds) {
@@ -95,7 +95,7 @@ TEST(PlanReaderTest, WaitsAndChildrenHaveTheirKinds) {
   EXPECT_TRUE(ReadPlan(plan->steps[6].child->document));
 }
 
-TEST(PlanReaderTest, AllFaultsAreToldAtOnceInTheirOrder) {
+TEST(PlanReaderTest, AllFaultsAreReportedAtOnceInDocumentOrder) {
   EXPECT_EQ(
       FaultsOf("metadata: {planId: p, planVersion: 1.10}\n"
                "steps:\n"
@@ -109,7 +109,7 @@ TEST(PlanReaderTest, AllFaultsAreToldAtOnceInTheirOrder) {
       "4:30 /steps/1/timeout: 'timeout' is not a duration; write \"250ms\", \"30s\", "
       "\"1h30m\", \"2d\", an ISO 8601 duration such as \"PT30S\", or whole milliseconds, up to "
       "100 years\n"
-      "5:5 /steps/2: 'stepId' is missing: each step needs a name of its own\n"
+      "5:5 /steps/2: 'stepId' is missing: each step needs a unique name\n"
       "5:26 /steps/2/inputs: 'inputs' must be a map, not text\n");
 }
 
@@ -143,7 +143,7 @@ TEST(PlanReaderTest, EachStepFieldIsChecked) {
       {"{stepId: a, dependsOn: null}", "must be a list of step ids, not null"},
       {"{stepId: a, when: 5}", "must be text (an expression)"},
       {"{stepId: a, foreach: {as: x}}", "'items' is missing"},
-      {"{stepId: a, foreach: {items: [1], as: steps}}", "means something else"},
+      {"{stepId: a, foreach: {items: [1], as: steps}}", "is reserved in expressions"},
       {"{stepId: a, foreach: {items: [1], as: x, index: x}}", "rename one of them"},
       {"{stepId: a, foreach: {items: [1], maxInFlight: 0}}", "must be from 1 to 10000"},
       {"{stepId: a, onFailure: retry}", "must be fail, hold or continue"},
@@ -187,7 +187,7 @@ TEST(PlanReaderTest, EachPlanFieldIsChecked) {
   }
 }
 
-TEST(PlanReaderTest, AFaultInsideATextIsShownWhereItStands) {
+TEST(PlanReaderTest, AFaultInsideATextHasItsPosition) {
   EXPECT_EQ(FaultsOfStep("{stepId: a, inputs: {x: 'see {{ nothing }}'}}").substr(0, 27),
             "3:35 /steps/0/inputs/x: 'no");
   const std::string folded =
@@ -237,11 +237,11 @@ TEST(PlanReaderTest, ToolsAreCheckedWhereTheyAreKnown) {
   EXPECT_EQ(read.error().code, ErrorCode::kCapabilityNotSupported);
   EXPECT_EQ(
       read.error().faults.at(0).message,
-      "the tool 'shell' is not enabled here; the operator of a server names it in tools.enable");
+      "the tool 'shell' is not enabled here; a server's operator can enable it in tools.enable");
   EXPECT_EQ(read.error().faults.at(1).message, "there is no tool 'ecko'; did you mean 'echo'?");
 }
 
-TEST(PlanReaderTest, WhereWorkersServeOtherKindsAreFineAndToolsThatAreOffAreNot) {
+TEST(PlanReaderTest, WithRemoteWorkersOtherKindsAreAcceptedButDisabledToolsAreNot) {
   const PlanAudience workers{{"echo"}, {}, true};
   EXPECT_TRUE(ReadPlan(PlanOf("- {stepId: a, kind: train-model.v2}\n"), workers));
   EXPECT_EQ(CodeOf("requiresCapabilities: [tool.train-model]", workers), "");
@@ -251,10 +251,10 @@ TEST(PlanReaderTest, WhereWorkersServeOtherKindsAreFineAndToolsThatAreOffAreNot)
   EXPECT_EQ(read.error().code, ErrorCode::kCapabilityNotSupported);
   EXPECT_EQ(
       read.error().faults.at(0).message,
-      "the tool 'shell' is not enabled here; the operator of a server names it in tools.enable");
+      "the tool 'shell' is not enabled here; a server's operator can enable it in tools.enable");
 }
 
-TEST(PlanReaderTest, AnInvalidPlanIsSaidBeforeWhatIsOnlyMissing) {
+TEST(PlanReaderTest, AnInvalidPlanTakesPrecedenceOverAMissingCapability) {
   const auto read = ReadPlan(
       "metadata: {planId: p, planVersion: '1', schemaVersion: v9, targetAdapter: temporal}\n"
       "steps: [{stepId: a, oops: 1}]\n");
@@ -263,7 +263,7 @@ TEST(PlanReaderTest, AnInvalidPlanIsSaidBeforeWhatIsOnlyMissing) {
   EXPECT_EQ(read.error().faults.size(), 3U);
 }
 
-TEST(PlanReaderTest, AHundredFaultsAreEnough) {
+TEST(PlanReaderTest, AtMostAHundredFaultsAreReported) {
   std::string steps;
   for (int i = 0; i < 300; ++i) steps += "- {stepId: s" + std::to_string(i) + ", oops: 1}\n";
   const auto read = ReadPlan(PlanOf(steps));

@@ -26,11 +26,11 @@ Status CheckPlanDigest(const PlanRef& ref, std::string_view document) {
 }
 
 Status CheckPlanNames(const PlanRef& ref, const Plan& plan) {
-  Error error{ErrorCode::kPlanRefMismatch, ref.uri + ": the document is another plan", {}};
+  Error error{ErrorCode::kPlanRefMismatch, ref.uri + ": the document is a different plan", {}};
   const auto compare = [&](const char* name, const std::string& said, const std::string& found) {
     if (said.empty() || said == found) return;
-    error.faults.push_back(
-        {std::string("/") + name, "the reference says '" + said + "', the plan '" + found + "'"});
+    error.faults.push_back({std::string("/") + name,
+                            "the reference says '" + said + "', the plan says '" + found + "'"});
   };
   compare("planId", ref.plan_id, plan.plan_id);
   compare("planVersion", ref.plan_version, plan.plan_version);

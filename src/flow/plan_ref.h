@@ -9,8 +9,8 @@
 
 namespace everstep {
 
-// Is `document` the plan that `ref` means? Its digest, then what it calls itself; empty members of
-// `ref` are not compared, but the digest must be there.
+// Check that a document is the plan that `ref` refers to: first its digest, then its names. `ref`
+// must have a digest; its other members are not compared if they are empty.
 Status CheckPlanDigest(const PlanRef& ref, std::string_view document);  // kPlanIntegrity…
 Status CheckPlanNames(const PlanRef& ref, const Plan& plan);            // kPlanRefMismatch
 

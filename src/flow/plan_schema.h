@@ -5,7 +5,8 @@
 namespace everstep {
 
 // The plan format as JSON Schema 2020-12, for editors and planners: schemas/plan.schema.json. It
-// says what a document alone can say; ReadPlan also checks names, order, expressions and limits.
+// covers only the structure of a document; ReadPlan also checks names, order, expressions and
+// limits.
 std::string_view PlanSchema();
 
 }  // namespace everstep

@@ -17,8 +17,7 @@ TEST(PlanSchemaTest, ThePublishedFileIsTheOneInTheCode) {
   EXPECT_EQ(text.str(), PlanSchema());
 }
 
-// Each map of the format: where its fields stand in the schema, and a plan with another field in
-// it. The faults for unknown fields name no field that the schema lacks.
+// Returns the faults of a plan, or "" if it is valid.
 std::string FaultsOf(const std::string& plan) {
   const auto read = ReadPlan(plan);
   return read ? "" : ToString(read.error());

@@ -5,7 +5,7 @@
 
 namespace everstep {
 
-// A word or piece of text in a message: 'word'.
+// Puts text in single quotes, for messages.
 inline std::string Quoted(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);

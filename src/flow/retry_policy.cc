@@ -5,8 +5,8 @@
 
 namespace everstep {
 
-// The delay grows from initial_delay by the backoff (without one it stays), is cut at max_delay,
-// and then its share `jitter` is made random, downwards: nobody waits longer than the plan says.
+// The delay starts at initial_delay, grows by the backoff (kNone: it stays constant) and is capped
+// at max_delay. Jitter only shortens it, so that no delay is longer than the plan says.
 Milliseconds RetryPolicy::DelayBefore(std::uint32_t next, double random) const {
   if (next < 2) return Milliseconds(0);
   const double step = next - 2;

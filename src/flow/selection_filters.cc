@@ -34,7 +34,7 @@ constexpr std::array<Comparison, 14> kComparisons = {{
     {"in", Op::kIn},
 }};
 
-// Whether one item is chosen: by truth, by a test such as 'defined', or by a comparison.
+// Whether an item is selected: by its truth value, by a test such as 'defined', or by a comparison.
 Result<bool> IsChosen(const FilterCall& call, const std::string& test, const Value& attribute) {
   if (test.empty()) return IsTrue(attribute);
   const auto tests = KindTests();

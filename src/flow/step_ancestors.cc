@@ -7,12 +7,13 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kDirectMax = 16;  // dependencies that are looked through one by one
+constexpr std::size_t kDirectMax = 16;  // dependencies that are searched linearly
 constexpr std::size_t kWords = 8;
 constexpr std::size_t kBatch = kWords * 64;
 using Mask = std::array<std::uint64_t, kWords>;
 
-// Steps such that each stands after what it depends on and after what it is the fallback of.
+// The steps in topological order: each comes after its dependencies and after the step whose
+// fallback it is.
 std::vector<StepIndex> Ordered(const Plan& plan) {
   std::vector<std::size_t> waits(plan.steps.size());
   std::vector<StepIndex> order;
@@ -47,8 +48,8 @@ class Ancestors {
   }
 
  private:
-  // Carries a bit for each step asked about forwards, from the first of them to the last step that
-  // asks.
+  // Propagates one bit for each `before` step of the batch through the order, from the first such
+  // step to the last `step`. Returns the start of the next batch.
   std::size_t AnswerBatch(std::vector<AncestorQuestion*>& questions, std::size_t begin) {
     std::vector<std::uint32_t> bits;  // positions
     std::uint32_t last = 0;

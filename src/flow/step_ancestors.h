@@ -8,15 +8,16 @@
 
 namespace everstep {
 
-// Does `step` come after `before`, by its dependencies or those of the step whose fallback it is?
+// Whether `step` comes after `before`, through its dependencies or through the step whose fallback
+// it is.
 struct AncestorQuestion {
   StepIndex step = kNoStep;
   StepIndex before = kNoStep;
   bool answer = false;
 };
 
-// Answers all of them. Wants linked steps without cycles. Costs a walk over the part of the plan
-// between the steps asked about for each 512 different `before`.
+// Sets `answer` in all questions. Requires linked steps without cycles. Walks the part of the plan
+// between the steps in question once for each batch of 512 different `before` steps.
 void AnswerAncestors(const Plan& plan, std::span<AncestorQuestion> questions);
 
 }  // namespace everstep

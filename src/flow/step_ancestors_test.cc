@@ -6,7 +6,7 @@
 namespace everstep {
 namespace {
 
-// Steps of which each may depend on earlier ones; some are the fallback of an earlier one.
+// A plan in which each step depends on random earlier steps or is the fallback of one.
 Plan RandomPlan(std::size_t size) {
   Plan plan;
   plan.steps.resize(size);

@@ -41,7 +41,7 @@ bool IsStepId(std::string_view text) {
                      [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-// Reads one step. Steps that it names are looked up later, when all are known.
+// Reads one step. References to other steps are resolved later, when all steps are known.
 class StepReader {
  public:
   StepReader(PlanDraft& draft, const Place& place, const PlanReading& reading)
@@ -74,7 +74,7 @@ class StepReader {
 
  private:
   void ReadIdentity() {
-    const auto id = map_.Require("stepId", "each step needs a name of its own");
+    const auto id = map_.Require("stepId", "each step needs a unique name");
     if (map_.Text("stepId", step_.step_id) && !IsStepId(step_.step_id)) {
       faults_.Add(*id,
                   "'stepId' must be 1 to 100 letters, digits, '.', '_' and '-', and begin with a "
@@ -83,7 +83,7 @@ class StepReader {
     map_.Text("name", step_.name);
   }
 
-  // The newer of two spellings of a field, and a fault when both are there.
+  // Finds a field by its current or its older name. Adds a fault if both are present.
   std::optional<Place> FindEither(std::string_view now, std::string_view before) {
     const auto current = map_.Find(now);
     const auto older = map_.Find(before);
@@ -155,7 +155,7 @@ class StepReader {
       return;
     }
     const MapReader map(*found, kForeachFields, faults_);
-    const auto items = map.Require("items", "the list, or an expression that gives it");
+    const auto items = map.Require("items", "a list, or an expression that returns one");
     if (items && !items->node->is_text() && !items->node->is_list()) {
       FaultKind(*items, "a list or an expression", faults_);
     } else if (items) {
@@ -177,8 +177,9 @@ class StepReader {
     const bool taken = std::find(std::begin(kExpressionRoots), std::end(kExpressionRoots), name) !=
                        std::end(kExpressionRoots);
     if (!IsSimpleName(name) || taken) {
-      const char* why = taken ? " means something else in expressions; take another name"
-                              : " must have letters, digits and '_', and no digit first";
+      const char* why = taken
+                            ? " is reserved in expressions; choose another name"
+                            : " must have letters, digits and '_' only, and not begin with a digit";
       return faults_.Add(*map.Find(key), "'" + name + "'" + why);
     }
     field = std::move(name);
@@ -216,7 +217,7 @@ class StepReader {
     if (!HasHole(*place.node) && !ParseTimestamp(place.node->text())) {
       return faults_.Add(place,
                          "'until' must be a time such as \"2030-01-31T08:00:00Z\", or an "
-                         "expression that gives one");
+                         "expression that returns one");
     }
     wait.when = templates_.Read(place, TemplateRole::kWait);
   }
@@ -264,7 +265,7 @@ class StepReader {
     }
   }
 
-  // What only a tool can use.
+  // Adds a fault for each field that only a tool can use, if the step has no tool.
   void CheckToolFields() {
     if (!map_.Has("waitFor") && !map_.Has("plan")) return;
     for (const std::string_view key : {"secretRefs", "artifacts", "heartbeatTimeout"}) {

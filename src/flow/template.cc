@@ -14,12 +14,12 @@
 namespace everstep {
 namespace {
 
-// In messages.
+// The longest part of a hole shown in a message, in bytes.
 constexpr std::size_t kShownMax = 80;
 
-// One hole, or the text between two.
+// One hole, or the text between two holes.
 struct Piece {
-  std::string text;  // of a hole: the expression as written
+  std::string text;  // for a hole, the source of the expression
   std::optional<Expression> hole;
 };
 
@@ -48,9 +48,9 @@ Error At(const std::string& pointer, const Error& error) {
 }
 
 thread_local std::uint64_t operations_done = 0;
-thread_local std::size_t* operations_left_now = nullptr;  // of the template that is rendered
+thread_local std::size_t* operations_left_now = nullptr;  // of the template being rendered
 
-// One string, rendered. A piece alone keeps its type.
+// Renders one string. A single hole keeps the type of its value.
 Result<Value> RenderText(const std::vector<Piece>& pieces, const Names& names,
                          const ExpressionLimits& limits) {
   if (pieces.size() == 1 && pieces.front().hole) {
@@ -93,7 +93,7 @@ void AddOperations(std::uint64_t count) {
 struct Template::Node {
   Value constant;
   std::vector<Piece> pieces;
-  std::vector<Node> keys;   // of a map: render to text
+  std::vector<Node> keys;   // of a map; they must render to text
   std::vector<Node> items;  // of a list, or the values of a map
   bool is_constant = true;
   bool is_map = false;
@@ -128,7 +128,7 @@ Result<Value> Template::Node::RenderMap(const Names& names, const ExpressionLimi
     rendered.emplace_back(name->text(), *std::move(value));
   }
   if (!KeysAreUnique(rendered)) {
-    return At(pointer, ExpressionError("a key of the map is repeated when it is rendered"));
+    return At(pointer, ExpressionError("a key of the map is repeated after rendering"));
   }
   return Value::Map(std::move(rendered));
 }
@@ -144,7 +144,7 @@ Result<Value> Template::Node::RenderList(const Names& names, const ExpressionLim
   return Value::List(std::move(rendered));
 }
 
-// Compiles one value and collects what is wrong and which paths are read.
+// Compiles one value and collects its faults and the paths that it reads.
 class Template::Compiler {
  public:
   Node CompileValue(const Value& source, const std::string& pointer, std::size_t depth) {
@@ -207,7 +207,7 @@ class Template::Compiler {
     if (plain != text) node.constant = Value::Text(std::move(plain));
   }
 
-  // A block of YAML ends in a new line that nobody means as text.
+  // Drops white space around a single hole, such as the newline at the end of a YAML block.
   static void DropSpaceAround(std::vector<Piece>& pieces) {
     const auto means_something = [](const Piece& piece) {
       return piece.hole || !Trimmed(piece.text).empty();

@@ -10,15 +10,16 @@
 
 namespace everstep {
 
-// A value with holes: any string in it may have {{ expressions }}. Compiled once, rendered many
-// times. A string that is one expression (and white space) keeps the type of its value; in other
-// strings each hole becomes text. Keys of maps may have holes too and render to text. Immutable.
+// A value with holes: any string in it may contain {{ expressions }}. Compiled once, rendered many
+// times. A string that is a single expression (and white space) renders to the expression's value
+// and keeps its type; in other strings each hole becomes text. Keys of maps may contain holes too
+// and must render to text. Immutable.
 class Template {
  public:
   Template() = default;  // renders as undefined
 
-  // The whole fault list at once: each with the JSON pointer of the string inside `source` and the
-  // offset in that string.
+  // A fault: the JSON pointer of the string inside `source`, and the offset in that string. Compile
+  // reports all faults at once.
   struct Fault {
     std::string pointer;
     std::size_t offset = 0;
@@ -26,17 +27,17 @@ class Template {
   };
   static Result<Template> Compile(const Value& source, std::vector<Fault>* faults = nullptr);
 
-  // As `Compile`, of one string that is an expression with or without its braces: `when`,
+  // Like `Compile`, for a string that is one expression with or without braces, as in `when` and
   // `foreach`.
   static Result<Template> Condition(std::string_view text, std::vector<Fault>* faults = nullptr);
 
-  // The same result for the same names. Where nothing is rendered the source itself is returned.
-  // A hole of a larger text that is undefined is kExpressionFailed and says which; so is more work
-  // than kTemplateOperationsMax, or than the limits have left.
+  // Deterministic: equal names give equal results. Parts without holes are returned unchanged.
+  // Returns kExpressionFailed if a hole in a larger text is undefined (the message names it), or if
+  // the work exceeds kTemplateOperationsMax or `limits`.
   Result<Value> Render(const Names& names, const ExpressionLimits& limits = {}) const;
 
   bool empty() const { return root_ == nullptr; }
-  bool constant() const;  // no expression in it
+  bool constant() const;  // contains no expression
   const std::vector<Expression::Path>& paths() const;
 
  private:

@@ -43,7 +43,7 @@ Template TemplateReader::Keep(Result<Template> compiled,
                               const Place& place, TemplateRole role) {
   if (!compiled) {
     for (const Template::Fault& fault : template_faults) {
-      // To find the node of each would take the square of their number.
+      // Stop locating faults once enough are reported: locating all of them would be quadratic.
       if (faults_.full()) {
         faults_.Add(place, {});
         continue;

@@ -19,7 +19,7 @@ const ValueNames& SomeNames() {
   return names;
 }
 
-// JSON of what it renders to; "undefined"; or the message.
+// The rendered value as JSON, "undefined", or the error message.
 std::string Rendered(const Result<Template>& compiled) {
   if (!compiled) return compiled.error().message;
   const auto value = compiled->Render(SomeNames());
@@ -76,7 +76,7 @@ TEST(TemplateTest, CommentsAreLeftOut) {
   EXPECT_TRUE(compiled->constant());
 }
 
-TEST(TemplateTest, WhatHasNoHolesIsReturnedAsItIs) {
+TEST(TemplateTest, ValuesWithoutHolesAreReturnedUnchanged) {
   const Value source = *ValueFromJson(R"({"a": [1, "x {y}", null], "b": {"c": true}})");
   const auto compiled = Template::Compile(source);
   ASSERT_TRUE(compiled);
@@ -91,14 +91,14 @@ TEST(TemplateTest, RendersInsideListsAndMapsAndKeepsTheirOrder) {
   EXPECT_EQ(Rendered(compiled), R"({"z":7,"a":["text",1,{"texts":null}]})");
 }
 
-TEST(TemplateTest, AKeyMustRenderToTextOfItsOwn) {
+TEST(TemplateTest, AKeyMustRenderToUniqueText) {
   EXPECT_EQ(Rendered(Template::Compile(*ValueFromJson(R"({"{{ n }}": 1})"))),
             "the key of a map must be text");
   EXPECT_EQ(Rendered(Template::Compile(*ValueFromJson(R"({"{{ t }}": 1, "text": 2})"))),
-            "a key of the map is repeated when it is rendered");
+            "a key of the map is repeated after rendering");
 }
 
-TEST(TemplateTest, TellsAllFaultsWithTheirPlaces) {
+TEST(TemplateTest, ReportsAllFaultsWithTheirPositions) {
   std::vector<Template::Fault> faults;
   const auto compiled = Template::Compile(*ValueFromJson(R"({
       "a": "ok {{ n }} {{ 1 + }} {{ n | lenght }}",
@@ -121,7 +121,7 @@ TEST(TemplateTest, TellsAllFaultsWithTheirPlaces) {
   EXPECT_EQ(compiled.error().faults.size(), 6U);
 }
 
-TEST(TemplateTest, TellsThePathsOfAllItsHoles) {
+TEST(TemplateTest, ReportsThePathsOfAllHoles) {
   const auto compiled =
       Template::Compile(*ValueFromJson(R"(["{{ b.c }}", {"k": "x {{ a }} {{ b.c }}"}])"));
   EXPECT_EQ(compiled->paths(), (std::vector<Expression::Path>{{"a"}, {"b", "c"}}));
@@ -168,7 +168,7 @@ TEST(TemplateTest, TextAndResultHaveALimit) {
   EXPECT_TRUE(nested->Render(ValueNames(Value::Map(ValueMap{{"deep", Value::Int(1)}}))));
 }
 
-// Looking a name up takes as long as 600,000 operations.
+// Charges 600,000 operations for each lookup.
 class CostlyNames final : public Names {
  public:
   Value Find(std::string_view) const override {
@@ -177,7 +177,7 @@ class CostlyNames final : public Names {
   }
 };
 
-TEST(TemplateTest, WhatANameCostsToLookUpCountsAgainstTheLimit) {
+TEST(TemplateTest, TheCostOfANameLookupCountsAgainstTheLimit) {
   const auto once = Template::Compile(*ValueFromJson(R"({"a": "{{ x }}"})"));
   const auto twice = Template::Compile(*ValueFromJson(R"({"a": "{{ x }}", "b": "{{ x + 1 }}"})"));
   const std::uint64_t before = OperationsDone();

@@ -8,8 +8,8 @@ namespace {
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::size_t kNone = std::string_view::npos;
 
-// Where the hole that begins before `at` ends: the place of its }}. Braces of maps and braces in
-// text literals do not end it.
+// Finds the }} that ends the hole whose content starts at `at`. Braces of maps and braces in text
+// literals do not end it.
 std::size_t FindHoleEnd(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   for (; at < text.size(); ++at) {
@@ -78,7 +78,7 @@ class Cutter {
       return text_.size();
     }
     std::size_t end = close;
-    // Without the space behind it, the sign belongs to a number: {{-1}}.
+    // Without a space after it, the sign belongs to a number: {{-1}}.
     if (text_[begin] == '-' && kSpace.find(text_[begin + 1]) != kNone) {
       TrimLast();
       ++begin;

@@ -7,10 +7,10 @@
 
 namespace everstep {
 
-// A piece of a string with holes: text as it stands, or the inside of {{ … }}.
+// A piece of a string with holes: literal text, or the inside of {{ … }}.
 struct TemplatePiece {
   bool is_hole = false;
-  std::string_view text;   // of the string; what is cut away around holes is not in it
+  std::string_view text;   // without the space that is trimmed around holes
   std::size_t offset = 0;  // where `text` begins
 };
 
@@ -19,9 +19,9 @@ struct TemplateTextFault {
   std::string message;
 };
 
-// Cuts a string at its holes. {# comments #} are left out; `{{-` before a space and `-}}` take the
-// space before and behind with them. Adds what is wrong to `faults` and goes on where that makes
-// sense; the pieces are complete only when there is none.
+// Splits a string at its holes and drops {# comments #}. `{{-` before a space trims the space
+// before the hole, `-}}` the space after it. Adds errors to `faults` and continues after them where
+// possible; the pieces are complete only if there are no faults.
 std::vector<TemplatePiece> CutTemplate(std::string_view text,
                                        std::vector<TemplateTextFault>& faults);
 

@@ -9,22 +9,22 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kRowsMax = 60;
-constexpr std::size_t kAlikeMin = 4;      // steps side by side that share one row
-constexpr std::size_t kLanesMax = 24;     // wider is not read any more
-constexpr std::size_t kDepthsShown = 40;  // of a summary
+constexpr std::size_t kAlikeMin = 4;      // at least this many equal steps share one row
+constexpr std::size_t kLanesMax = 24;     // a wider drawing is unreadable
+constexpr std::size_t kDepthsShown = 40;  // levels in a summary
 constexpr std::size_t kNone = SIZE_MAX;
 
-// A row: a step, or steps of the same kind with the same dependencies and dependants.
+// A row of the drawing: one step, or several equal steps (see Rows).
 struct Row {
   std::vector<StepIndex> steps;
-  std::vector<std::size_t> after;  // rows
-  std::size_t dependants = 0;      // rows that are still to come
+  std::vector<std::size_t> after;  // the rows that this one depends on
+  std::size_t dependants = 0;      // dependent rows that are not drawn yet
 };
 
-// Steps such that each comes after what it waits for, otherwise as written.
+// The steps in topological order, and in plan order where dependencies allow it.
 std::vector<StepIndex> InOrder(const Plan& plan) {
   std::vector<std::size_t> waits(plan.steps.size());
-  std::vector<StepIndex> ready;  // a heap, the first written on top
+  std::vector<StepIndex> ready;  // a heap with the earliest step of the plan on top
   const auto later = std::greater<StepIndex>();
   for (StepIndex i = 0; i < plan.steps.size(); ++i) {
     waits[i] = plan.steps[i].depends_on.size();
@@ -46,8 +46,8 @@ std::vector<StepIndex> InOrder(const Plan& plan) {
   return order;
 }
 
-// Steps with the same notes between the same neighbours are alike; a few of them get rows of their
-// own.
+// Steps with the same notes, dependencies and dependants are equal. They share a row if there are
+// at least kAlikeMin of them.
 std::vector<Row> Rows(const Plan& plan, const std::vector<StepIndex>& order) {
   using Likeness = std::tuple<std::string, std::vector<StepIndex>, std::vector<StepIndex>>;
   const auto likeness = [&plan](StepIndex step) {
@@ -86,12 +86,13 @@ std::vector<Row> Rows(const Plan& plan, const std::vector<StepIndex>& order) {
   return rows;
 }
 
-// Draws rows from the top down. A lane carries a row's line to what depends on it.
+// Draws rows from top to bottom. A lane is a column that carries the line of a row to its
+// dependants.
 class Drawing {
  public:
   Drawing(const Plan& plan, std::vector<Row> rows) : plan_(plan), rows_(std::move(rows)) {}
 
-  // Empty: too wide.
+  // Returns "" if the drawing is too wide.
   std::string Draw() {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       Place(row);
@@ -109,9 +110,9 @@ class Drawing {
   }
 
  private:
-  // The lines from above that end or go on at this row, and the lane that it takes.
+  // Determines which lines from above end or continue at this row, and the lane of the row.
   void Place(std::size_t row) {
-    std::vector<std::size_t> joining;  // lanes of what it waits for
+    std::vector<std::size_t> joining;  // lanes of its dependencies
     std::vector<bool> ends(lanes_.size() + 1);
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       const auto& after = rows_[row].after;
@@ -128,7 +129,7 @@ class Drawing {
     }
     const bool fresh = own == kNone;
     if (fresh) {
-      // Beside what it comes from, so that the line need not cross others.
+      // Take the first free lane to the right of the dependency, so that lines cross less.
       const std::size_t from = joining.empty() ? 0 : joining[0];
       const auto free =
           std::find(lanes_.begin() + static_cast<std::ptrdiff_t>(from), lanes_.end(), kNone);
@@ -151,7 +152,7 @@ class Drawing {
     std::string line;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       const bool joins = std::find(joining.begin(), joining.end(), lane) != joining.end();
-      // Which of the four arms the corner at this lane has.
+      // Decide which of the four arms the corner at this lane has.
       const bool above = lanes_[lane] != kNone;
       const bool below = lane == own || (above && !(joins && ends[lane]));
       const bool to_left = lane > left && lane <= right;
@@ -194,11 +195,11 @@ class Drawing {
 
   const Plan& plan_;
   std::vector<Row> rows_;
-  std::vector<std::size_t> lanes_;  // rows whose line it carries; kNone: free
+  std::vector<std::size_t> lanes_;  // the row whose line each lane carries; kNone: free
   std::vector<std::pair<std::string, std::string>> lines_;
 };
 
-// For a plan that no drawing makes clear: how many steps stand at each depth, and what they do.
+// Summarizes a plan that is too large to draw: the number of steps at each depth and their kinds.
 std::string Summary(const Plan& plan, const std::vector<StepIndex>& order) {
   std::vector<std::size_t> depth(plan.steps.size());
   std::vector<std::map<std::string, std::size_t>> kinds;

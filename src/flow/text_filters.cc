@@ -84,7 +84,7 @@ Result<Value> Replace(const FilterCall& call) {
   return Value::Text(std::move(out));
 }
 
-// Appends the piece; false when the meter refuses.
+// Appends the piece. Returns false if the meter refuses.
 bool AddPiece(const FilterCall& call, std::string_view piece, ValueList& pieces) {
   if (!call.meter.MakeItems(1) || !call.meter.MakeText(piece.size())) return false;
   pieces.push_back(Value::Text(std::string(piece)));

@@ -6,7 +6,7 @@
 namespace everstep {
 namespace {
 
-// Up to here comparing each with each is quicker than hashing.
+// Up to this size, comparing all pairs is faster than hashing.
 constexpr std::size_t kSmallMap = 16;
 
 }  // namespace

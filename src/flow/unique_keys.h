@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// What every ValueMap must be.
+// Whether no two members have the same key, as every ValueMap requires.
 bool KeysAreUnique(const ValueMap& members);
 
 }  // namespace everstep

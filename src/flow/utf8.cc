@@ -17,7 +17,7 @@ std::size_t CharacterSize(std::string_view text, std::size_t at) {
 
 std::size_t CountCharacters(std::string_view text) {
   if (text.empty()) return 0;
-  // The first byte begins a character whatever it is.
+  // The first byte always begins a character.
   return 1 + static_cast<std::size_t>(
                  std::count_if(text.begin() + 1, text.end(), [](char c) { return !Continues(c); }));
 }

@@ -7,20 +7,20 @@
 
 namespace everstep {
 
-// Text by characters (code points). Takes any bytes; what is not UTF-8 counts in some way, and
-// nothing outside the text is read.
+// Functions on text by characters (code points). All accept arbitrary bytes: the result for invalid
+// UTF-8 is unspecified, but nothing outside the text is read.
 
-// Of the character at `at`, in bytes.
+// The size in bytes of the character at `at`.
 std::size_t CharacterSize(std::string_view text, std::size_t at);
 std::size_t CountCharacters(std::string_view text);
-// Negative: from the end. Empty: there is none.
+// A negative index counts from the end. Returns an empty view if there is no such character.
 std::string_view CharacterAt(std::string_view text, std::int64_t index);
-// The longest start of `text` with at most that many bytes that ends between characters.
+// The longest prefix of `text` that has at most that many bytes and does not split a character.
 std::string_view CutAtCharacter(std::string_view text, std::size_t bytes_max);
 
 void AppendCharacter(std::uint32_t code_point, std::string& out);
 
-// Case of the letters A to Z only: what other letters do depends on the language.
+// Changes only the letters A to Z; the case rules of other letters depend on the language.
 constexpr char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 constexpr char AsciiUpper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 

@@ -10,7 +10,7 @@
 namespace everstep {
 namespace {
 
-// From here on a sorted index beats looking at every key.
+// Above this size, a sorted index is faster than a linear search.
 constexpr std::size_t kSmallMap = 16;
 
 constexpr std::string_view kSpace = " \t\r\n\f\v";
@@ -43,7 +43,7 @@ bool SameMembers(const ValueMap& a, const ValueMap& b) {
   });
 }
 
-// 2^53 + 1 is not 2^53 as a double: compared as integers where the double is one.
+// Compares as integers if the double is a whole number: converting 2^53 + 1 to double gives 2^53.
 bool SameNumber(std::int64_t a, double b) {
   constexpr double kTwoTo63 = 9'223'372'036'854'775'808.0;
   return b >= -kTwoTo63 && b < kTwoTo63 && std::trunc(b) == b && a == static_cast<std::int64_t>(b);
@@ -51,7 +51,7 @@ bool SameNumber(std::int64_t a, double b) {
 
 }  // namespace
 
-// Not in the header: g++ 12 with sanitizers takes the inlined variant for uninitialized.
+// Not in the header: with sanitizers, g++ 12 reports the inlined variant as uninitialized.
 Value::Value() = default;
 
 Value Value::Null() {
@@ -105,7 +105,7 @@ Value Value::Map(std::shared_ptr<const Lookup> members) {
 }
 
 Value::Kind Value::kind() const {
-  // The order of the variant's alternatives; a lookup is a map.
+  // Kind has the order of the variant's alternatives; a Lookup is a map.
   return data_.index() > static_cast<std::size_t>(Kind::kMap) ? Kind::kMap
                                                               : static_cast<Kind>(data_.index());
 }

@@ -15,18 +15,18 @@ namespace everstep {
 class Value;
 using ValueList = std::vector<Value>;
 using ValueMember = std::pair<std::string, Value>;
-using ValueMap = std::vector<ValueMember>;  // in the order written; keys are unique
+using ValueMap = std::vector<ValueMember>;  // in document order; keys are unique
 
-// A map whose members are made when asked for: the steps of a run, without copying all of them.
+// A map whose members are created on demand, such as the steps of a run, to avoid copying them all.
 class Lookup {
  public:
   virtual ~Lookup() = default;
-  virtual Value Get(std::string_view key) const = 0;  // undefined: there is no such member
-  virtual ValueMap Members() const = 0;               // all of them, for tojson, keys and the like
+  virtual Value Get(std::string_view key) const = 0;  // undefined if there is no such member
+  virtual ValueMap Members() const = 0;               // all members, for tojson, keys and the like
 };
 
-// What expressions compute with: JSON's values, and "undefined" for what is not there. Immutable;
-// copies share lists and maps.
+// A value in an expression: a JSON value, or "undefined" for something that does not exist.
+// Immutable; copies share lists and maps.
 class Value {
  public:
   enum class Kind : std::uint8_t { kUndefined, kNull, kBool, kInt, kDouble, kText, kList, kMap };
@@ -45,23 +45,24 @@ class Value {
   bool undefined() const { return kind() == Kind::kUndefined; }
   bool is_number() const { return kind() == Kind::kInt || kind() == Kind::kDouble; }
 
-  // Of a value of that kind only.
+  // Each requires a value of that kind.
   bool bool_value() const;
   std::int64_t int_value() const;
   double number() const;  // kInt or kDouble
   const std::string& text() const;
   const ValueList& list() const;
   ValueMap members() const;
-  // Of a map that is held as a whole, which Get searches; zero otherwise.
+  // The number of members that Get has to search: the size of a stored map, zero for a Lookup and
+  // other kinds.
   std::size_t member_count() const;
-  // The same without a copy; of a lookup they are made now.
+  // Like `members`, without a copy. The members of a Lookup are created by this call.
   std::shared_ptr<const ValueMap> shared_members() const;
 
-  // The member or item (of text: the character); undefined when there is none, whatever the kind.
+  // The member or item (for text, the character). Undefined if there is none, for any kind.
   Value Get(std::string_view key) const;
-  Value At(std::int64_t index) const;  // negative: from the end
+  Value At(std::int64_t index) const;  // a negative index counts from the end
 
-  // Deep; 1 == 1.0; a lookup equals the map of its members.
+  // Deep comparison. 1 == 1.0, and a Lookup equals the map of its members.
   bool operator==(const Value& other) const;
 
  private:
@@ -74,23 +75,24 @@ class Value {
       data_;
 };
 
-// kInvalidJson: not JSON, a repeated key, deeper than 64, or more than kContentValuesMax values.
+// Returns kInvalidJson if the text is not JSON, repeats a key, is nested deeper than 64 levels, or
+// has more than kContentValuesMax values.
 Result<Value> ValueFromJson(std::string_view json);
-// Undefined inside a list or map is written as null.
+// Writes undefined inside a list or map as null.
 void AppendJson(const Value& value, std::string& out);
 std::string ToJson(const Value& value);
 
-// Whether the value's JSON has at most that many bytes (by a rough count: off by a factor of six at
-// most) and is not nested deeper than ValueFromJson reads. Stops counting at the limit: a value
-// that shares its parts can be small in memory and endless as text.
+// Whether the value's JSON has at most that many bytes (an estimate, off by a factor of six at
+// most) and is not nested deeper than ValueFromJson accepts. Stops counting at the limit, because a
+// value with shared parts can be small in memory but enormous as text.
 inline constexpr std::size_t kValueDepthMax = 64;
 bool FitsJson(const Value& value, std::size_t bytes_max);
 
-// What a value looks like inside text: strings as they are, undefined as nothing, the rest as JSON.
+// Converts a value for use inside text: text unchanged, undefined as "", everything else as JSON.
 std::string ToText(const Value& value);
 
-// False: undefined, null, false, 0, and (as text, in any case, trimmed) "", "false", "0", "no",
-// "none", "null", "off", "{}", "[]"; empty lists and maps. All else is true.
+// Returns false for undefined, null, false, 0, empty lists and maps, and for the texts "", "false",
+// "0", "no", "none", "null", "off", "{}" and "[]" (trimmed, in any case). Otherwise true.
 bool IsTrue(const Value& value);
 
 }  // namespace everstep

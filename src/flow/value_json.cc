@@ -17,10 +17,10 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// Reads the document once, front to back. Each function answers what is wrong, or null.
+// Reads the document in one forward pass. Each Read function returns an error message, or null.
 class ValueReader {
  public:
-  // A JSON pointer to what is wrong.
+  // A JSON pointer to the value that the error message is about.
   const std::string& where() const { return where_; }
 
   // `Node` is a document or a value: simdjson gives both the same accessors.
@@ -43,7 +43,7 @@ class ValueReader {
       case ondemand::json_type::null:
         return ReadNull(node, out);
     }
-    return "a value of no known type";
+    return "a value of unknown type";
   }
 
  private:
@@ -116,7 +116,7 @@ class ValueReader {
     return nullptr;
   }
 
-  // What 64 bits cannot hold as an integer is a double, as it is to most readers of JSON.
+  // Integers that do not fit into 64 bits become doubles, as in most JSON parsers.
   template <typename Node>
   const char* ReadNumber(Node& node, Value& out) {
     std::int64_t integer;
@@ -160,8 +160,8 @@ Error NotJson(std::string fault, std::string where = {}) {
   return error;
 }
 
-// Large whole numbers with all their digits: the shortest ones that make the same double would be
-// read back as another integer.
+// Writes large whole numbers with all digits: the shortest digits that round-trip to the same
+// double would be read back as a different integer.
 void WriteDouble(double number, JsonWriter& json) {
   constexpr double kTwoTo53 = 9'007'199'254'740'992.0;
   constexpr double kTwoTo63 = 9'223'372'036'854'775'808.0;
@@ -199,7 +199,7 @@ void Write(const Value& value, JsonWriter& json) {
   }
 }
 
-// Takes what the value needs from `bytes_left`; false when there is not enough.
+// Subtracts the size of the value from `bytes_left`. Returns false if it does not fit.
 bool TakeBytes(const Value& value, std::size_t depth, std::size_t& bytes_left) {
   const auto take = [&bytes_left](std::size_t bytes) {
     const bool enough = bytes <= bytes_left;
@@ -232,7 +232,7 @@ bool TakeBytes(const Value& value, std::size_t depth, std::size_t& bytes_left) {
 }  // namespace
 
 Result<Value> ValueFromJson(std::string_view json) {
-  // simdjson 3.0 takes space behind a lone null for a fault.
+  // simdjson 3.0 rejects white space after a lone null.
   json = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
   const simdjson::padded_string padded(json);
   thread_local ondemand::parser parser;
@@ -243,8 +243,8 @@ Result<Value> ValueFromJson(std::string_view json) {
   Value value;
   ValueReader reader;
   if (const char* fault = reader.Read(document, 0, value)) return NotJson(fault, reader.where());
-  // At the end there is no location to speak of.
-  if (!document.current_location().error()) return NotJson("something follows the value");
+  // At the end of the document, current_location returns an error.
+  if (!document.current_location().error()) return NotJson("unexpected content after the value");
   return value;
 }
 

@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// The members of a map as the names of an expression.
+// Exposes the members of a map as the names of an expression.
 class ValueNames final : public Names {
  public:
   explicit ValueNames(Value map) : map_(std::move(map)) {}

@@ -68,7 +68,7 @@ RC_GTEST_PROP(ValueTest, IsReadBackFromItsJson, ()) {
   RC_ASSERT(ToJson(*again) == json);
 }
 
-RC_GTEST_PROP(ValueTest, FitsIntoAFewTimesItsJson, ()) {
+RC_GTEST_PROP(ValueTest, TheSizeEstimateIsWithinAFactorOfSix, ()) {
   const Value value = SomeValue(4);
   const std::size_t bytes = ToJson(value).size();
   RC_ASSERT(FitsJson(value, 6 * bytes));
@@ -85,14 +85,14 @@ TEST(ValueTest, ReadsJson) {
             R"({"b":[1,{"a":"é"}],"a":false})");
 }
 
-TEST(ValueTest, WritesALargeDoubleSuchThatItIsReadAsTheSameNumber) {
+TEST(ValueTest, ALargeDoubleIsReadBackAsTheSameNumber) {
   const Value value = Value::Double(124'311'123'456'789'024.0);
   EXPECT_EQ(ToJson(value), "124311123456789024");
   EXPECT_EQ(Json(ToJson(value)), value);
   EXPECT_EQ(ToJson(Value::Double(9'223'372'036'854'775'808.0)), "9223372036854776000");
 }
 
-TEST(ValueTest, RefusesWhatIsNotJson) {
+TEST(ValueTest, RejectsInvalidJson) {
   for (const std::string_view json :
        {"", " ", "{", "[1,]", "[1 2]", "nul", "1 2", "'a'", "1e999", R"({"a":1,"a":2})", "\"\xff\"",
         "[1]]", "{\"a\"}", "01", "+1", "tru", "[nan]"}) {
@@ -109,7 +109,7 @@ TEST(ValueTest, FindsARepeatedKeyInALargeMapToo) {
   EXPECT_FALSE(ValueFromJson(json + "\"k50\":1}"));
 }
 
-TEST(ValueJsonTest, WhatIsWrongIsPointedAt) {
+TEST(ValueJsonTest, ErrorsHaveAPointer) {
   const auto pointer = [](std::string_view json) {
     const auto value = ValueFromJson(json);
     EXPECT_FALSE(value) << json;
@@ -149,7 +149,7 @@ TEST(ValueTest, ComparesDeeplyAndInAnyOrderOfMembers) {
   EXPECT_FALSE(Value::Map(forward) == Value::Map(backward));
 }
 
-TEST(ValueTest, WhatIsNotThereIsUndefined) {
+TEST(ValueTest, MissingMembersAndItemsAreUndefined) {
   const Value value = Json(R"({"a": [1, 2], "t": "é"})");
   EXPECT_EQ(value.Get("a").At(-1).int_value(), 2);
   EXPECT_TRUE(value.Get("b").undefined());
@@ -179,7 +179,7 @@ TEST(ValueTest, ALookupIsAMap) {
   EXPECT_TRUE(IsTrue(value));
 }
 
-TEST(ValueTest, TextIsAsItIsAndTheRestIsJson) {
+TEST(ValueTest, ToTextKeepsTextAndWritesTheRestAsJson) {
   EXPECT_EQ(ToText(Value()), "");
   EXPECT_EQ(ToText(Value::Text("a\"b")), "a\"b");
   EXPECT_EQ(ToText(Json("[1,\"a\"]")), "[1,\"a\"]");
@@ -187,7 +187,7 @@ TEST(ValueTest, TextIsAsItIsAndTheRestIsJson) {
   EXPECT_EQ(ToJson(Value::List({Value()})), "[null]");
 }
 
-TEST(ValueTest, KnowsWhatIsFalse) {
+TEST(ValueTest, IsTrueReturnsFalseForEachFalseValue) {
   for (const std::string_view json :
        {"null", "false", "0", "0.0", "-0.0", "[]", "{}", R"("")", R"(" ")", R"("False")", R"("0")",
         R"(" NO\n")", R"("none")", R"("Null")", R"("off")", R"("{}")", R"("[]")"}) {
@@ -200,7 +200,7 @@ TEST(ValueTest, KnowsWhatIsFalse) {
   EXPECT_FALSE(IsTrue(Value()));
 }
 
-TEST(ValueTest, WhatSharesItsPartsIsCountedEachTime) {
+TEST(ValueTest, SharedPartsAreCountedEachTime) {
   Value value = Value::Text("0123456789");
   for (int i = 0; i < 60; ++i) value = Value::List({value, value});
   EXPECT_FALSE(FitsJson(value, 1 << 20));
