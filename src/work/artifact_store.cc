@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::string_view kUriStart = "artifact:sha256:";
 constexpr std::size_t kPieceBytes = 64 << 10;
-// Written and not synced. Without a bound a disk that is behind would be noticed at the end alone,
-// by everybody who waits for a sync of his own.
+// The limit on written but unsynced bytes. Without it, a slow disk would only show in the final
+// sync, which would also delay the syncs of all other writers.
 constexpr std::uint64_t kUnsyncedBytesMax = 16 << 20;
 
 Error NotFound(std::string_view uri, const std::string& why) {
   return {ErrorCode::kArtifactNotFound, std::string(uri) + ": " + why, {}};
 }
 
-// SHA-256 of bytes that come in pieces.
+// Incremental SHA-256.
 class RunningDigest {
  public:
   RunningDigest() : context_(EVP_MD_CTX_new()) {
@@ -102,8 +102,8 @@ class FileWriter final : public ArtifactStore::Writer {
                     std::move(label.content_type), std::move(label.name)};
     const std::string folder = directory_ + "/" + hex.substr(0, 2);
     const std::string final_path = folder + "/" + hex;
-    // A file of that name and size was renamed there after its bytes had been synced. Of another
-    // size it is damaged, and is replaced.
+    // A file of that name and size was renamed after its bytes were synced. A file of another size
+    // is damaged and is replaced.
     struct stat there {};
     if (::stat(final_path.c_str(), &there) == 0 &&
         static_cast<std::uint64_t>(there.st_size) == size_) {
@@ -127,7 +127,7 @@ class FileWriter final : public ArtifactStore::Writer {
   std::string path_;
   UniqueFd file_;
   RunningDigest digest_;
-  std::string sha256_;  // empty: not sealed
+  std::string sha256_;  // empty until sealed
   std::uint64_t size_ = 0;
   std::uint64_t unsynced_ = 0;
   bool kept_ = false;
@@ -181,7 +181,7 @@ Value ArtifactRef::InResult() const { return Value::Map(ValueMap{{"$artifact", T
 ArtifactStore::ArtifactStore(std::string directory) : directory_(std::move(directory)) {}
 
 Result<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter() const {
-  // One name per writer of this process, and the process's own id for those that share the folder.
+  // The counter makes names unique in this process, the process id among processes.
   static std::atomic<std::uint64_t> writers = 0;
   const std::string folder = directory_ + "/new";
   if (Status made = MakeDirectories(folder); !made) return made.error();
@@ -206,7 +206,7 @@ Result<ArtifactRef> ArtifactStore::Write(std::string_view bytes, ArtifactLabel l
 
 Result<ArtifactRef> ArtifactStore::WriteFile(const std::string& path, ArtifactLabel label,
                                              std::uint64_t bytes_max) const {
-  // Without O_NONBLOCK a pipe of that name would be waited for.
+  // O_NONBLOCK: opening a named pipe must not block.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return DiskError(path, errno);
   struct stat about {};
@@ -238,7 +238,8 @@ Result<std::unique_ptr<ArtifactStore::Reader>> ArtifactStore::NewReader(
     std::string_view uri) const {
   const bool named = uri.starts_with(kUriStart);
   if (!named || !DigestFromHex(uri.substr(kUriStart.size()))) {
-    return NotFound(uri, "an artifact is named artifact:sha256: and 64 hexadecimal digits");
+    return NotFound(uri,
+                    "not an artifact URI; it must be artifact:sha256: and 64 hexadecimal digits");
   }
   const std::string hex(uri.substr(kUriStart.size()));
   const std::string path = directory_ + "/" + hex.substr(0, 2) + "/" + hex;

@@ -12,21 +12,21 @@
 
 namespace everstep {
 
-// What the log holds of an artifact: enough to find its bytes and to know them again.
+// The reference to an artifact in the log: enough to find its bytes and to verify them.
 struct ArtifactRef {
   std::string uri;   // artifact:sha256:<64 hexadecimal digits>
   std::string kind;  // result, body, stdout, stderr, file
   std::string sha256;
   std::uint64_t size_bytes = 0;
   std::string content_type;
-  std::string name;  // of a file, relative to where it was made; may be empty
+  std::string name;  // of a file, relative to the directory where it was created; may be empty
 
   Value ToValue() const;
-  // {"$artifact": …}: what stands in a result in place of the bytes.
+  // {"$artifact": …}, which replaces the bytes in a result.
   Value InResult() const;
 };
 
-// What an artifact is, besides its bytes.
+// Describes an artifact.
 struct ArtifactLabel {
   std::string kind;
   std::string content_type = "application/octet-stream";
@@ -34,27 +34,29 @@ struct ArtifactLabel {
 };
 
 // Files named after the SHA-256 of their bytes, under <directory>/<first two digits>/<all digits>.
-// A file appears whole and synced or not at all; writing what is there already changes nothing.
-// Thread-safe; several processes may share a directory.
+// A file appears complete and synced, or not at all. Writing an existing artifact changes nothing.
+// Thread-safe. Several processes may share a directory.
 class ArtifactStore {
  public:
   class Writer;
   class Reader;
 
-  // The directory is made when the first artifact is written.
+  // The directory is created when the first artifact is written.
   explicit ArtifactStore(std::string directory);
 
   Result<ArtifactRef> Write(std::string_view bytes, ArtifactLabel label) const;
-  // A file's bytes as they are now. kStoreIo; kInvalidArgument: larger than `bytes_max`.
+  // Writes the current bytes of a file. Returns kStoreIo for a disk error, or kInvalidArgument if
+  // the file is larger than `bytes_max`.
   Result<ArtifactRef> WriteFile(const std::string& path, ArtifactLabel label,
                                 std::uint64_t bytes_max) const;
   Result<std::unique_ptr<Writer>> NewWriter() const;
 
-  // The whole artifact, checked. kArtifactNotFound: missing, damaged, or no artifact's URI.
+  // Reads the whole artifact and verifies its digest. Returns kArtifactNotFound if it is missing or
+  // damaged, or if `uri` is not the URI of an artifact.
   Result<std::string> Read(std::string_view uri) const;
   Result<std::unique_ptr<Reader>> NewReader(std::string_view uri) const;
 
-  // Removes what writers that were killed have left. Only while nobody writes.
+  // Removes the unfinished files of killed writers. Requires: no writer is active.
   void RemoveUnfinished() const;
 
   const std::string& directory() const { return directory_; }
@@ -63,23 +65,24 @@ class ArtifactStore {
   std::string directory_;
 };
 
-// Takes an artifact in pieces. What is not finished leaves nothing. One thread.
+// Writes an artifact in pieces. If it is destroyed before Finish succeeds, nothing is stored. Not
+// thread-safe.
 class ArtifactStore::Writer {
  public:
   virtual ~Writer() = default;
   virtual Status Append(std::string_view bytes) = 0;
-  // The SHA-256, hexadecimal, of all that was appended. Nothing is appended after it.
+  // Returns the hexadecimal SHA-256 of the appended bytes. Append must not be called afterwards.
   virtual const std::string& Seal() = 0;
-  // On return the artifact is durable. Once, as the last call.
+  // The artifact is durable on success. Must be called once, as the last call.
   virtual Result<ArtifactRef> Finish(ArtifactLabel label) = 0;
 };
 
-// Gives an artifact in pieces. One thread.
+// Reads an artifact in pieces. Not thread-safe.
 class ArtifactStore::Reader {
  public:
   virtual ~Reader() = default;
-  // The next bytes; empty: the end was reached and the digest is right. kArtifactNotFound at the
-  // end when it is not: what was given before must not be used.
+  // Returns the next bytes, or an empty view at the end if the digest is correct. Returns
+  // kArtifactNotFound at the end if it is not; the bytes returned before must then be discarded.
   virtual Result<std::string_view> Next() = 0;
 };
 

@@ -24,7 +24,7 @@ class ArtifactStoreTest : public testing::Test {
   ArtifactStore store_{directory_ / "artifacts"};
 };
 
-TEST_F(ArtifactStoreTest, WhatIsWrittenIsFoundByItsDigest) {
+TEST_F(ArtifactStoreTest, WrittenBytesAreFoundByTheirDigest) {
   const auto ref = store_.Write("hello", {"result", "text/plain", "a.txt"});
   ASSERT_TRUE(ref);
   EXPECT_EQ(ref->sha256, ToHex(Sha256("hello")));
@@ -45,7 +45,7 @@ TEST_F(ArtifactStoreTest, TheSameBytesAreKeptOnce) {
   EXPECT_TRUE(fs::is_empty(directory_ / "artifacts/new"));
 }
 
-TEST_F(ArtifactStoreTest, DamageIsNoticedAndRepairedByTheNextWrite) {
+TEST_F(ArtifactStoreTest, DamageIsDetectedAndRepairedByTheNextWrite) {
   const auto ref = store_.Write("precious", {"result"});
   std::ofstream(PathOf(*ref)) << "precIous";
   EXPECT_EQ(store_.Read(ref->uri).error().code, ErrorCode::kArtifactNotFound);
@@ -55,7 +55,7 @@ TEST_F(ArtifactStoreTest, DamageIsNoticedAndRepairedByTheNextWrite) {
   EXPECT_EQ(*store_.Read(ref->uri), "precious");
 }
 
-TEST_F(ArtifactStoreTest, WhatIsNotThereIsNotFound) {
+TEST_F(ArtifactStoreTest, MissingArtifactsAndOtherUrisAreNotFound) {
   for (const std::string& uri :
        {"artifact:sha256:" + std::string(64, 'a'), std::string("artifact:sha256:../../etc/passwd"),
         std::string("file:///etc/passwd"), std::string()}) {
@@ -63,7 +63,7 @@ TEST_F(ArtifactStoreTest, WhatIsNotThereIsNotFound) {
   }
 }
 
-TEST_F(ArtifactStoreTest, AWriterTakesPiecesAndAReaderGivesThem) {
+TEST_F(ArtifactStoreTest, ArtifactsAreWrittenAndReadInPieces) {
   auto writer = store_.NewWriter();
   std::string whole;
   for (int i = 0; i < 1000; ++i) {
@@ -71,7 +71,8 @@ TEST_F(ArtifactStoreTest, AWriterTakesPiecesAndAReaderGivesThem) {
     ASSERT_TRUE((*writer)->Append(piece));
     whole += piece;
   }
-  EXPECT_EQ((*writer)->Seal(), ToHex(Sha256(whole))) << "known before it is there";
+  EXPECT_EQ((*writer)->Seal(), ToHex(Sha256(whole)))
+      << "the digest is known before the artifact exists";
   EXPECT_FALSE(store_.NewReader("artifact:sha256:" + (*writer)->Seal()));
   const auto ref = (*writer)->Finish({"stdout"});
   ASSERT_TRUE(ref);
@@ -96,7 +97,7 @@ TEST_F(ArtifactStoreTest, AnUnfinishedWriterLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(directory_ / "artifacts/new"));
 }
 
-TEST_F(ArtifactStoreTest, ManyThreadsMayWriteTheSame) {
+TEST_F(ArtifactStoreTest, ManyThreadsCanWriteTheSameBytes) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
@@ -111,7 +112,7 @@ TEST_F(ArtifactStoreTest, ManyThreadsMayWriteTheSame) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(ArtifactStoreTest, FilesAreTakenUpToALimitAndLinksAreNot) {
+TEST_F(ArtifactStoreTest, FilesHaveASizeLimitAndLinksAreRejected) {
   std::ofstream(directory_ / "file") << "12345";
   fs::create_symlink(directory_ / "file", directory_ / "link");
   EXPECT_EQ(store_.WriteFile(directory_ / "file", {"file"}, 5)->size_bytes, 5U);

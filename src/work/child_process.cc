@@ -22,7 +22,7 @@ struct Pipe {
   UniqueFd theirs;
 };
 
-// Above the standard descriptors, which are overwritten in the child.
+// Moves a descriptor above the standard ones, which the child overwrites.
 UniqueFd Raised(int descriptor) {
   if (descriptor < 0 || descriptor > 2) return UniqueFd(descriptor);
   const UniqueFd low(descriptor);
@@ -39,7 +39,7 @@ bool MakePipe(bool we_write, Pipe& pipe) {
   return static_cast<bool>(pipe.ours) && static_cast<bool>(pipe.theirs);
 }
 
-// All that the child needs, made before it exists.
+// Everything that the child needs, prepared before vfork.
 struct Launch {
   const char* path = nullptr;
   char* const* arguments = nullptr;
@@ -50,11 +50,12 @@ struct Launch {
   pid_t parent = -1;
 };
 
-// In the child, which shares the memory of this process until it executes the program: system calls
-// only, nothing that allocates or locks. `report` closes when the program starts, or carries errno.
+// Runs in the child, which shares the memory of this process until it executes the program. Makes
+// system calls only and must not allocate or lock. `report` is closed when the program starts;
+// otherwise errno is written to it.
 [[noreturn]] void Become(const Launch& launch) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != launch.parent) ::_exit(127);  // it died before the line above
+  if (::getppid() != launch.parent) ::_exit(127);  // the parent died before prctl
   ::setsid();
   struct sigaction ordinary {};
   ordinary.sa_handler = SIG_DFL;
@@ -83,7 +84,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// vfork: the cost does not grow with the memory of the engine. Signals are held back meanwhile, so
+// Uses vfork, whose cost does not grow with the memory of the engine. Blocks signals meanwhile, so
 // that no handler runs in the child.
 pid_t Launched(const Launch& launch) {
   sigset_t all;
@@ -177,7 +178,7 @@ void ChildProcess::Signal(int signal) const {
 }
 
 int ChildProcess::Reap() {
-  // Until it is waited for, its number, which is also the group's, is nobody else's.
+  // Signal before waiting: until then the pid, which is also the group id, cannot be reused.
   Signal(SIGKILL);
   return Wait(std::exchange(id_, -1));
 }
@@ -191,7 +192,7 @@ std::string FindProgram(const std::string& name, std::string_view search_path,
   while (!name.empty() && !search_path.empty()) {
     const std::size_t colon = search_path.find(':');
     const std::string candidate = std::string(search_path.substr(0, colon)) + "/" + name;
-    // An empty or relative entry would depend on where the engine happens to run.
+    // Skip empty and relative entries, which depend on the working directory of the engine.
     if (candidate.starts_with('/') && candidate[1] != '/' && IsExecutable(candidate)) {
       return candidate;
     }

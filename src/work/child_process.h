@@ -13,35 +13,36 @@ namespace everstep {
 
 struct ChildProgram {
   std::string path;                      // of the executable
-  std::vector<std::string> arguments;    // the first is its name
-  std::vector<std::string> environment;  // NAME=value, all of it
-  std::string directory;                 // where it runs; empty: where this process does
+  std::vector<std::string> arguments;    // including argv[0]
+  std::vector<std::string> environment;  // NAME=value; the complete environment
+  std::string directory;                 // working directory; empty: that of this process
 };
 
-// A process of our own, in a session and process group of its own, with pipes for its input and
-// output and no other descriptor of this process. It is killed when the thread that started it
-// ends, so that it does not outlive the engine. One thread at a time.
+// A child process in its own session and process group. It has pipes for its input and output and
+// inherits no other descriptor. It is killed when the thread that started it ends, so that it does
+// not outlive the engine. Must be used by one thread at a time.
 class ChildProcess {
  public:
-  // Nothing: it could not be started; `reason` is errno.
+  // Returns nullopt and sets `reason` to the errno if the process cannot be started.
   static std::optional<ChildProcess> Start(const ChildProgram& program, int& reason);
 
-  // Kills and reaps what still runs.
+  // Kills and reaps the process group if it still runs.
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
 
-  // Pipes to and from it, non-blocking.
+  // Our ends of its pipes, non-blocking.
   UniqueFd& input() { return input_; }
   UniqueFd& output() { return output_; }
   UniqueFd& errors() { return errors_; }
   pid_t id() const { return id_; }
-  // Readable when it has ended.
+  // A descriptor that becomes readable when the process has ended.
   int ended() const { return ended_.get(); }
 
-  // To the whole group. Not after Reap.
+  // Sends a signal to the whole group. Must not be called after Reap.
   void Signal(int signal) const;
-  // Once it has ended: kills what is left of its group and answers waitpid's status.
+  // Kills what is left of the group and returns the waitpid status. Must be called once, after the
+  // process has ended.
   int Reap();
 
  private:
@@ -54,8 +55,8 @@ class ChildProcess {
   UniqueFd ended_;
 };
 
-// The executable that `name` means: itself when it has a slash (relative to `directory`), else the
-// first of that name in `search_path`. Empty: there is none.
+// Finds the executable for `name`: the path itself, relative to `directory`, if it contains a
+// slash, otherwise the first match in `search_path`. Returns "" if there is none.
 std::string FindProgram(const std::string& name, std::string_view search_path,
                         const std::string& directory);
 

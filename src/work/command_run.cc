@@ -81,7 +81,7 @@ class Run {
     child_.Signal(SIGTERM);
   }
 
-  // All that is there now. Goes on reading beyond the limit, so that the process is not blocked.
+  // Reads all available output. Continues beyond the limit, so that the process does not block.
   bool Take(UniqueFd& pipe, CapturedText& text) {
     bool some = false;
     while (pipe) {
@@ -97,7 +97,7 @@ class Run {
       const std::size_t kept = std::min(count, limits_.output_bytes_max - text.bytes.size());
       text.bytes.append(piece_.data(), kept);
       text.truncated = text.truncated || kept < count;
-      // One that writes without end must not keep its timeout from being seen.
+      // A process that writes endlessly must not prevent its timeout from being checked.
       if (count < piece_.size()) break;
       CheckTime();
     }
@@ -109,7 +109,7 @@ class Run {
       const ssize_t size = ::write(child_.input().get(), input_.data(), input_.size());
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) return;
-      if (size < 0) break;  // it does not want to read: its own business
+      if (size < 0) break;  // the process has closed its input, which is not an error
       input_.remove_prefix(static_cast<std::size_t>(size));
     }
     child_.input().Close();
@@ -125,8 +125,8 @@ class Run {
   CommandOutcome Finish() {
     const int status = child_.Reap();
     reaped_ = true;
-    // What it wrote last. A process that has left the group may hold the pipe open and go on
-    // writing: not waited for.
+    // Read the last output. The number of reads is bounded, because a process that has left the
+    // group may keep the pipe open and continue to write.
     for (auto [pipe, text] : {std::pair(&child_.output(), &outcome_.output),
                               std::pair(&child_.errors(), &outcome_.errors)}) {
       for (int pieces = 0; pieces < 64 && Take(*pipe, *text); ++pieces) {

@@ -12,11 +12,11 @@
 
 namespace everstep {
 
-// How a command is run to its end.
+// Limits for running a command.
 struct CommandLimits {
   std::optional<std::chrono::milliseconds> timeout;
   std::chrono::milliseconds grace{5'000};  // from SIGTERM to SIGKILL
-  std::size_t output_bytes_max = 4 << 20;  // of each of the two streams; the rest is dropped
+  std::size_t output_bytes_max = 4 << 20;  // for each of the two streams; the rest is dropped
 };
 
 struct CapturedText {
@@ -32,10 +32,11 @@ struct CommandOutcome {
   CapturedText errors;
 };
 
-// Feeds `input` to the process, takes what it writes, and ends it (the whole group: SIGTERM, after
-// the grace SIGKILL) when time is over or `stop` asks for it; a forced stop has no grace. When the
-// process has ended, what is left of its group is killed. `beat` is called when it writes, at most
-// once a second. Blocks; on a thread that does not take SIGPIPE.
+// Writes `input` to the process and captures its output until it ends. On a timeout or a stop
+// request, sends SIGTERM to the whole group, and SIGKILL after the grace period; a forced stop has
+// no grace period. After the process has ended, the rest of its group is killed. `beat` is called
+// when the process writes, at most once a second. Blocks. Requires: SIGPIPE is blocked or ignored
+// on this thread.
 CommandOutcome RunCommand(ChildProcess child, std::string_view input, const CommandLimits& limits,
                           StopRequest& stop, const std::function<void()>& beat);
 

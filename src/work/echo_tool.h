@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// Gives back {"message": inputs.message}, or all of its inputs where there is no message.
+// Returns {"message": inputs.message}, or all inputs if there is no message.
 class EchoTool final : public ImmediateTool {
  public:
   std::string_view kind() const override { return "echo"; }

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kBase64Digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// What each character stands for; negative: nothing.
+// The value of each base64 character; negative if it is none.
 constexpr std::array<std::int8_t, 256> kBase64Values = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
@@ -27,8 +27,8 @@ bool IsUnreserved(char c) {
          c == '.' || c == '_' || c == '~';
 }
 
-// How many bytes the character at the front has; zero: it is not UTF-8. Refuses what is longer than
-// it need be, surrogates, and what is beyond U+10FFFF.
+// Returns the size of the first character in bytes, or zero if it is not valid UTF-8. Rejects
+// overlong encodings, surrogates, and code points above U+10FFFF.
 std::size_t CharacterBytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const auto follows = [&](std::size_t i, std::uint8_t low, std::uint8_t high) {
@@ -74,12 +74,12 @@ std::optional<std::string> FromBase64(std::string_view text) {
   std::string out(text.size() * 3 / 4, '\0');
   auto to = out.begin();
   std::uint32_t group = 0;
-  int all = 0;  // negative as soon as one is
+  int all = 0;  // negative if any value is negative
   for (std::size_t i = 0; i < text.size(); ++i) {
     const int value = kBase64Values[static_cast<std::uint8_t>(text[i])];
     all |= value;
     group = group << 6 | static_cast<std::uint32_t>(value & 63);
-    const std::size_t place = i % 4;  // the bits of a byte are whole from the second on
+    const std::size_t place = i % 4;  // each character but the first of a group completes a byte
     if (place != 0) *to++ = static_cast<char>(group >> (6 - 2 * place) & 0xff);
   }
   if (all < 0) return std::nullopt;

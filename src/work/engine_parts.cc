@@ -13,7 +13,7 @@
 namespace everstep {
 namespace {
 
-// The encrypted file of secrets, whose key is read when one is asked for.
+// The encrypted secret file. Reads the key file for each request.
 class KeyedSecretFile final : public SecretProvider {
  public:
   explicit KeyedSecretFile(std::string path) : path_(std::move(path)) {}
@@ -71,7 +71,7 @@ Result<EngineParts> OpenEngineParts(const EngineOptions& options, SecretReport r
   auto opened = Log::Open(options.log);
   if (!opened) return std::move(opened).error();
   EngineParts parts;
-  // Log::Open has no other kind.
+  // Log::Open always returns an EmbeddedLog.
   parts.log.reset(static_cast<EmbeddedLog*>(opened->release()));
   LocalToolBoxOptions box = BoxOptions(options, *std::move(variables), std::move(report));
   parts.secrets = box.secrets;

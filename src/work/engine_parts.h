@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// What an engine of this machine is made of: its log, the tools of the machine, where plans and
-// secrets come from.
+// The parts of an engine on this machine: its log, the local tools, and the sources of plans and
+// secrets.
 struct EngineParts {
   std::unique_ptr<EmbeddedLog> log;
   std::unique_ptr<LocalToolBox> tools;
@@ -19,7 +19,7 @@ struct EngineParts {
   std::shared_ptr<const Secrets> secrets;
 };
 
-// As Engine::Open answers. `report`: see Secrets.
+// Returns the errors of Engine::Open. For `report`, see Secrets.
 Result<EngineParts> OpenEngineParts(const EngineOptions& options, SecretReport report = {});
 
 }  // namespace everstep

@@ -63,7 +63,8 @@ void ReadBody(Inputs& inputs, HttpRequest& request) {
     request.body = std::move(bytes).value_or("");
     type = "application/octet-stream";
   }
-  if (given > 1) inputs.Fault("body, text, form, bodyBase64", "exclude each other");
+  if (given > 1)
+    inputs.Fault("body, text, form, bodyBase64", "exclude each other; give one of them");
   if (given > 0 && !HasHeader(request, "content-type")) {
     request.headers.emplace_back("Content-Type", type);
   }

@@ -6,7 +6,8 @@
 
 namespace everstep {
 
-// The request that the inputs of an http step describe; what is wrong with them is noted there.
+// Builds the request that the inputs of an http step describe. Adds faults to `inputs` if they are
+// invalid.
 HttpRequest ReadHttpRequest(Inputs& inputs, const Task& task);
 
 }  // namespace everstep

@@ -76,7 +76,7 @@ ToolOutcome FailureOutcome(const HttpOutcome& answer) {
 
 }  // namespace
 
-// What is needed of a call when its answer comes.
+// The parts of a call that are needed when the response arrives.
 struct HttpTool::Plan {
   CallId call = 0;
   Done done;
@@ -108,7 +108,7 @@ void HttpTool::Start(ToolCall call, Done done) {
   plan->done = std::move(done);
   plan->mask = call.mask;
   const std::shared_ptr<const Plan> kept = std::move(plan);
-  // Held over Send, so that the answer finds the entry that it removes.
+  // Held during Send, so that the response finds the entry that it removes.
   const std::lock_guard lock(mutex_);
   const auto id = client_.Send(
       std::move(request), [this, kept](HttpOutcome answer) { Answered(kept, std::move(answer)); });
@@ -153,7 +153,8 @@ ToolOutcome HttpTool::Success(const Plan& plan, const HttpResponse& response) co
   Result<Value> parsed =
       json && !response.body.empty() ? ValueFromJson(response.body) : Result<Value>(Value::Null());
   if (!parsed && plan.type == ResponseType::kJson) {
-    return ToolOutcome::Failure("HTTP_BAD_BODY", "the body: " + parsed.error().message, false);
+    return ToolOutcome::Failure("HTTP_BAD_BODY", "invalid response body: " + parsed.error().message,
+                                false);
   }
   if (response.body.size() > options_.inline_bytes_max) {
     const std::string type = content_type.empty() ? "application/octet-stream" : content_type;
@@ -178,9 +179,9 @@ ToolOutcome HttpTool::Success(const Plan& plan, const HttpResponse& response) co
 
 ToolOutcome HttpTool::WrongStatus(const Plan& plan, const HttpResponse& response) const {
   ToolOutcome outcome = ToolOutcome::Failure(
-      "HTTP_STATUS", "the answer's status is " + std::to_string(response.status),
+      "HTTP_STATUS", "unexpected response status " + std::to_string(response.status),
       RetryableStatus(response.status), response.status < 500 ? "USER" : "SYSTEM");
-  // Masked before it is cut: half a secret would not be found.
+  // Mask before truncating: a truncated secret would not be found.
   const std::string body = plan.mask->Mask(std::string_view(response.body));
   ValueMap details = {{"status", Value::Int(response.status)},
                       {"url", Value::Text(ValidUtf8(response.url))},

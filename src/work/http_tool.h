@@ -41,8 +41,8 @@ class HttpTool final : public Tool {
   Clock& clock_;
   std::mutex mutex_;
   Requests requests_;      // by call
-  WorkerThreads threads_;  // for large answers: the client's thread is for the network
-  HttpClient client_;      // ends first: its last answers still go to the threads
+  WorkerThreads threads_;  // process large responses, to keep the client's thread free for I/O
+  HttpClient client_;      // destroyed first: its last responses still go to `threads_`
 };
 
 }  // namespace everstep

@@ -26,7 +26,7 @@ class HttpToolTest : public testing::Test {
   ToolWorkbench bench_{directory_.path()};
 };
 
-// Answers with what it was asked.
+// Returns the request as the response body.
 Response Mirror(const Request& request) {
   const auto header = [&](const char* name) {
     const auto found = request.headers.find(name);
@@ -38,7 +38,7 @@ Response Mirror(const Request& request) {
               header("idempotency-key") + " " + header("x-n") + " " + request.body};
 }
 
-TEST_F(HttpToolTest, SendsWhatTheInputsSay) {
+TEST_F(HttpToolTest, SendsTheRequestThatTheInputsDescribe) {
   LoopbackHttpServer server(Mirror);
   const auto sent = [&](const std::string& more) {
     return ResultOf(Run(server.Url("/p?a=1#f"), more)).Get("body").text();
@@ -57,7 +57,7 @@ TEST_F(HttpToolTest, SendsWhatTheInputsSay) {
   EXPECT_EQ(sent(R"(,"method":"DELETE")"), "DELETE /p?a=1 - key-step-8 - ");
 }
 
-TEST_F(HttpToolTest, TheBodyIsReadAsItsTypeSays) {
+TEST_F(HttpToolTest, TheBodyIsParsedByItsContentType) {
   LoopbackHttpServer server([](const Request& request) {
     if (request.target == "/json") {
       return Response{200, {{"Content-Type", "application/json; charset=utf-8"}}, R"({"a": 1})"};
@@ -84,7 +84,7 @@ TEST_F(HttpToolTest, TheBodyIsReadAsItsTypeSays) {
   EXPECT_EQ(result("/none").Get("headers").Get("x-a").text(), "1, 2");
 }
 
-TEST_F(HttpToolTest, AStatusThatWasNotExpectedIsAFailure) {
+TEST_F(HttpToolTest, AnUnexpectedStatusIsAFailure) {
   LoopbackHttpServer server([](const Request& request) {
     const int status = std::stoi(request.target.substr(1));
     Response response{status, {}, "because " + std::string(5000, 'x')};

@@ -86,12 +86,12 @@ std::vector<std::string> Inputs::Texts(std::string_view name) {
   const Value value = Get(name);
   if (value.undefined()) return texts;
   if (value.kind() != Value::Kind::kList) {
-    Fault(name, "must be a list of texts");
+    Fault(name, "must be a list of text values");
     return texts;
   }
   for (const Value& item : value.list()) {
     if (!IsScalar(item)) {
-      Fault(name, "must be a list of texts");
+      Fault(name, "must be a list of text values");
       return {};
     }
     texts.push_back(ToText(item));
@@ -104,7 +104,7 @@ std::vector<std::pair<std::string, std::string>> Inputs::Pairs(std::string_view 
   const Value value = Get(name);
   if (value.undefined()) return pairs;
   if (value.kind() != Value::Kind::kMap) {
-    Fault(name, "must be a map of texts");
+    Fault(name, "must be a map of text values");
     return pairs;
   }
   for (const auto& [key, member] : value.members()) {
@@ -130,7 +130,7 @@ std::vector<std::int64_t> Inputs::Ints(std::string_view name) {
     if (item.kind() == Value::Kind::kInt) {
       ints.push_back(item.int_value());
     } else {
-      Fault(name, "must be whole numbers");
+      Fault(name, "must be a whole number or a list of whole numbers");
     }
   }
   return ints;

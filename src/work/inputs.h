@@ -13,14 +13,14 @@
 
 namespace everstep {
 
-// Reads a tool's inputs and remembers everything that is wrong with them, so that one BAD_INPUT
-// names it all. A member that is null counts as not there. One thread.
+// Reads the inputs of a tool and collects all their faults, so that one BAD_INPUT reports them
+// together. A null member counts as missing. Not thread-safe.
 class Inputs {
  public:
   explicit Inputs(const Value& map);
 
   bool Has(std::string_view name) const;
-  Value Get(std::string_view name) const;  // undefined: not there
+  Value Get(std::string_view name) const;  // undefined if missing
 
   std::optional<std::string> Text(std::string_view name);
   std::string Text(std::string_view name, std::string otherwise);
@@ -28,14 +28,14 @@ class Inputs {
   std::int64_t Int(std::string_view name, std::int64_t otherwise, std::int64_t min,
                    std::int64_t max);
   std::optional<Milliseconds> Duration(std::string_view name);
-  // A list of texts; numbers and booleans become text.
+  // Reads a list of text values. Numbers and booleans become text.
   std::vector<std::string> Texts(std::string_view name);
-  // A map of texts: numbers and booleans become text, nulls are left out, a list gives one pair for
-  // each of its items.
+  // Reads a map of text values. Numbers and booleans become text, nulls are left out, and a list
+  // gives one pair for each of its items.
   std::vector<std::pair<std::string, std::string>> Pairs(std::string_view name);
   std::vector<std::int64_t> Ints(std::string_view name);
 
-  // Members that no tool of this kind reads are mistakes.
+  // Adds a fault for each member that is not in `names`.
   void AllowOnly(std::initializer_list<std::string_view> names);
   void Fault(std::string_view name, std::string_view what);
   bool ok() const { return faults_.empty(); }

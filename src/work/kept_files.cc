@@ -65,8 +65,8 @@ Result<std::vector<ArtifactRef>> KeepFiles(const std::string& directory,
     Match(directory, pattern, names);
   }
   if (names.size() > kKeptFilesMax) {
-    return Refused(std::to_string(names.size()) + " files match; at most " +
-                   std::to_string(kKeptFilesMax) + " are kept");
+    return Refused(std::to_string(names.size()) + " files match; the limit is " +
+                   std::to_string(kKeptFilesMax));
   }
   std::vector<ArtifactRef> refs;
   for (const std::string& name : names) {

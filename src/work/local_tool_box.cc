@@ -23,7 +23,7 @@ TaskOutcome NoSuchTool(const std::string& kind) {
   TaskOutcome outcome;
   outcome.succeeded = false;
   outcome.error_code = "TOOL_UNKNOWN";
-  outcome.error_message = "there is no tool '" + kind + "' here, or it is not enabled";
+  outcome.error_message = "the tool '" + kind + "' does not exist here or is not enabled";
   outcome.category = "PLATFORM";
   return outcome;
 }
@@ -48,7 +48,7 @@ LocalToolBox::LocalToolBox(LocalToolBoxOptions options, Clock& clock)
   const std::string scratch = options_.scratch_directory.empty()
                                   ? tools.artifact_directory + "/scratch"
                                   : options_.scratch_directory;
-  // What a process that was killed left behind.
+  // Remove what a killed process left behind.
   std::error_code ignored;
   std::filesystem::remove_all(scratch, ignored);
   artifacts_.RemoveUnfinished();
@@ -68,7 +68,7 @@ LocalToolBox::LocalToolBox(LocalToolBoxOptions options, Clock& clock)
 }
 
 LocalToolBox::~LocalToolBox() {
-  // Each tool reports what it still runs before its destructor returns.
+  // The destructor of a tool returns after all its calls have been reported.
   tools_.clear();
   const std::lock_guard lock(mutex_);
   EVERSTEP_ASSERT(running_.empty());

@@ -21,20 +21,20 @@
 namespace everstep {
 
 struct LocalToolBoxOptions {
-  ToolOptions tools;                       // with its artifact_directory
+  ToolOptions tools;                       // artifact_directory must be set
   std::string scratch_directory;           // for commands; empty: <artifact_directory>/scratch
-  Environment environment;                 // PATH, HOME, LANG, TZ of what is run; may be empty
-  std::shared_ptr<const Secrets> secrets;  // none: tasks with secrets fail
+  Environment environment;                 // PATH, HOME, LANG, TZ for programs; may be empty
+  std::shared_ptr<const Secrets> secrets;  // null: tasks with secrets fail
   Milliseconds stop_grace{5'000};          // of commands, from SIGTERM to SIGKILL
 };
 
-// The tools of docs/tools.md. Between the engine and a tool it puts secrets into the inputs, masks
-// them in all that comes back, moves large results to the artifact store, and sees to it that each
-// task is reported once. One box at a time uses an artifact directory for writing.
+// The tools of docs/tools.md. Between the engine and a tool, it inserts secrets into the inputs,
+// masks them in the outcome, moves large results to the artifact store, and guarantees that each
+// task is reported exactly once. Only one box at a time may write to an artifact directory.
 class LocalToolBox final : public ToolBox {
  public:
   LocalToolBox(LocalToolBoxOptions options, Clock& clock);
-  // Stops everything and joins all threads; tasks that still run are reported as CANCELLED.
+  // Stops all tools and joins all threads. Tasks that still run are reported as CANCELLED.
   ~LocalToolBox() override;
 
   bool Has(std::string_view kind) const override;
@@ -51,11 +51,11 @@ class LocalToolBox final : public ToolBox {
   struct Running {
     CallId call = 0;
     Tool* tool = nullptr;
-    bool started = false;  // the tool knows it; before, a wish to cancel is kept here
+    bool started = false;  // Tool::Start has returned; until then, Cancel only sets the flags below
     bool cancel = false;
     bool force = false;
   };
-  // What is known of a started task until its report.
+  // The context of a started task that is needed for its report.
   struct Report {
     CallId call = 0;
     TaskId task;
@@ -70,7 +70,7 @@ class LocalToolBox final : public ToolBox {
   void Add(std::string_view kind, Arguments&&... arguments);
   bool Enabled(std::string_view kind) const;
 
-  // The call with its secrets in place, or why it cannot be made.
+  // Returns the call with its secrets inserted, or the reason why it cannot be made.
   Result<ToolCall> Prepare(Task task, CallId id) const;
   void Finish(const Report& report, ToolOutcome outcome);
 

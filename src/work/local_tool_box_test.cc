@@ -27,7 +27,7 @@ TEST_F(LocalToolBoxTest, HasTheToolsThatAreEnabled) {
   EXPECT_EQ(bench_.box().Slots("noop"), 0U);
 }
 
-TEST_F(LocalToolBoxTest, LeavesOutWhatIsNotEnabled) {
+TEST_F(LocalToolBoxTest, LeavesOutDisabledTools) {
   bench_.options.tools.enabled = {"noop", "sqlite"};
   EXPECT_EQ(bench_.box().Kinds(), (std::vector<std::string>{"noop", "sqlite"}));
   EXPECT_FALSE(bench_.box().Has("shell"));
@@ -44,7 +44,7 @@ TEST_F(LocalToolBoxTest, ImmediateToolsAnswerAtOnce) {
   EXPECT_EQ(run("echo", R"({"message":"hello","x":1})").result, R"({"message":"hello"})");
   EXPECT_EQ(run("echo", R"({"a":[1, 2]})").result, R"({"a":[1, 2]})");
   EXPECT_EQ(run("echo", "").result, "");
-  // Started, they report from inside.
+  // If they are started, they report before Start returns.
   const TaskId id = bench_.Start("echo", R"({"message":1})");
   EXPECT_TRUE(bench_.reports.Has(id));
 }
@@ -73,7 +73,7 @@ TEST_F(LocalToolBoxTest, SleepWaitsAndCanBeCancelled) {
   EXPECT_FALSE(bench_.reports.Has(far));
   bench_.box().Cancel(far, false);
   EXPECT_EQ(bench_.reports.WaitFor(far).error_code, "CANCELLED");
-  bench_.box().Cancel(far, true);  // has ended: ignored
+  bench_.box().Cancel(far, true);  // ignored, since it has ended
   for (const char* bad : {"{}", R"({"duration":"soon"})", R"({"duration":-1})",
                           R"({"duration":1,"extra":2})", "[1]", "not json"}) {
     const TaskOutcome outcome = bench_.Run("sleep", bad);
@@ -103,7 +103,7 @@ TEST_F(LocalToolBoxTest, LargeResultsBecomeArtifacts) {
   EXPECT_EQ(*ValueFromJson(outcome.artifacts), Value::List({ref}));
 }
 
-TEST_F(LocalToolBoxTest, ReportsWhatStillRunsWhenItGoes) {
+TEST_F(LocalToolBoxTest, ReportsRunningTasksWhenItIsDestroyed) {
   std::vector<TaskId> ids;
   for (int i = 0; i < 20; ++i) {
     ids.push_back(bench_.Start("sleep", R"({"duration":"1h"})"));
@@ -117,7 +117,7 @@ TEST_F(LocalToolBoxTest, ReportsWhatStillRunsWhenItGoes) {
   }
 }
 
-TEST_F(LocalToolBoxTest, RemovesWhatAKilledProcessLeft) {
+TEST_F(LocalToolBoxTest, RemovesTheFilesOfAKilledProcess) {
   namespace fs = std::filesystem;
   fs::create_directories(directory_ / "artifacts/scratch/step-old/deep");
   fs::create_directories(directory_ / "artifacts/new/7-1");
@@ -134,7 +134,7 @@ std::size_t OpenDescriptors() {
   return count;
 }
 
-TEST_F(LocalToolBoxTest, ThousandsOfTasksLeaveNoDescriptorBehind) {
+TEST_F(LocalToolBoxTest, ThousandsOfTasksLeakNoDescriptor) {
   const auto round = [&](int tasks) {
     std::vector<TaskId> ids;
     for (int i = 0; i < tasks; ++i) {
@@ -147,10 +147,10 @@ TEST_F(LocalToolBoxTest, ThousandsOfTasksLeaveNoDescriptorBehind) {
       ASSERT_TRUE(outcome.succeeded) << outcome.error_code << " " << outcome.error_message;
     }
   };
-  round(20);  // interpreters and threads are there
+  round(20);  // starts the interpreters and threads
   const std::size_t before = OpenDescriptors();
   round(1000);
-  // An interpreter more or less: three pipe ends and a handle each.
+  // The number of interpreters may vary; each has three pipe ends and a process handle.
   EXPECT_LE(OpenDescriptors(), before + 16);
   bench_.CloseBox();
   EXPECT_LE(OpenDescriptors(), before);

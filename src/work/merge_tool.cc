@@ -22,7 +22,7 @@ Value JoinedLists(const ValueList& lists) {
   return Value::List(std::move(items));
 }
 
-// A member stands where it came first and has the value that came last.
+// A repeated member keeps the position of its first and the value of its last occurrence.
 Value JoinedMaps(const ValueList& maps) {
   ValueMap members;
   std::unordered_map<std::string, std::size_t> places;
@@ -53,7 +53,7 @@ TaskOutcome MergeTool::Run(const Task& task) const {
   if (values.kind() != Value::Kind::kList) {
     return BadValues("values must be a list of maps or a list of lists");
   }
-  ValueList given;  // without nulls: steps that were skipped have no result
+  ValueList given;  // without nulls, since skipped steps have no result
   std::size_t maps = 0;
   std::size_t lists = 0;
   for (const Value& value : values.list()) {

@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// Makes one map or one list of inputs.values, or gives back its inputs where there are no values.
+// Merges inputs.values into one map or one list. Returns the inputs if there are no values.
 class MergeTool final : public ImmediateTool {
  public:
   std::string_view kind() const override { return "merge"; }

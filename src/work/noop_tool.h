@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// Does nothing. Its result is null.
+// Does nothing. The result is null.
 class NoopTool final : public ImmediateTool {
  public:
   std::string_view kind() const override { return "noop"; }

@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// The calls of a tool that have not ended, and how to stop each. Thread-safe.
+// The open calls of a tool and their stop requests. Thread-safe.
 class OpenCalls {
  public:
   std::shared_ptr<StopRequest> Open(CallId call) {
@@ -28,7 +28,7 @@ class OpenCalls {
     const auto found = calls_.find(call);
     if (found != calls_.end()) found->second->Ask(force);
   }
-  // Those that are opened later are stopped as well.
+  // Also stops calls that are opened later.
   void StopAll() {
     const std::lock_guard lock(mutex_);
     closing_ = true;

@@ -9,7 +9,7 @@ TaskOutcome NotKept(const Error& error) {
   return TaskOutcome::Failure("ARTIFACT_FAILED", error.message, true);
 }
 
-// JSON with the secrets in its texts masked. False: it is not JSON.
+// Masks the secrets in JSON. Returns false if it is not JSON.
 bool MaskJson(std::string& json, const SecretMask& mask) {
   if (json.empty() || mask.empty()) return true;
   const auto value = ValueFromJson(json);
@@ -55,7 +55,7 @@ TaskOutcome OutcomeRecord::Of(TaskOutcome outcome, const SecretMask& mask) const
   const bool is_json = MaskJson(outcome.result, mask) && MaskJson(outcome.details, mask) &&
                        MaskJson(outcome.artifacts, mask);
   if (!is_json) {
-    return TaskOutcome::Failure("BAD_OUTPUT", "what the worker reported is not JSON", false);
+    return TaskOutcome::Failure("BAD_OUTPUT", "the worker's report contains invalid JSON", false);
   }
   if (!mask.empty()) outcome.error_message = mask.Mask(outcome.error_message);
   if (outcome.result.size() <= inline_bytes_max_) return outcome;

@@ -9,19 +9,20 @@
 
 namespace everstep {
 
-// Makes of what a tool or a worker gave what the log keeps: secrets are masked, and a result of
-// more than `inline_bytes_max` lies in the artifact store. Thread-safe.
+// Converts the outcome of a tool or a worker to the form that is recorded in the log: secrets are
+// masked, and a result larger than `inline_bytes_max` is moved to the artifact store. Thread-safe.
 class OutcomeRecord {
  public:
   OutcomeRecord(ArtifactStore artifacts, std::uint64_t inline_bytes_max)
       : artifacts_(std::move(artifacts)), inline_bytes_max_(inline_bytes_max) {}
 
   TaskOutcome Of(ToolOutcome outcome, const SecretMask& mask) const;
-  // Of texts that are JSON already; what has no secrets and is small is not looked into.
+  // For outcomes that are already JSON text. Does not parse them unless there are secrets to mask
+  // or the result is large.
   TaskOutcome Of(TaskOutcome outcome, const SecretMask& mask) const;
 
  private:
-  // Moves the result, which is JSON, if it is large. Adds to `refs`.
+  // Moves the JSON result to the artifact store if it is large, and adds the reference to `refs`.
   Status MoveResult(std::string& result, ValueList& refs) const;
 
   const ArtifactStore artifacts_;

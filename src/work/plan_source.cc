@@ -38,8 +38,8 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// RFC 3986: letters, digits, "+-." up to the colon. Two characters at least, so that a drive letter
-// or a plain path is none.
+// RFC 3986: letters, digits and "+-." up to the colon. Requires at least two characters, so that a
+// drive letter or a plain path is not taken for a scheme.
 std::string SchemeOf(std::string_view uri) {
   const std::size_t colon = uri.find(':');
   if (colon == std::string_view::npos || colon < 2) return {};
@@ -86,7 +86,7 @@ std::optional<std::string> FilePath(std::string_view uri) {
 std::string FileUri(const std::filesystem::path& path) {
   std::string uri = "file://";
   for (const char c : path.lexically_normal().string()) {
-    // What would be read as something else in a URI.
+    // Encode characters that have a meaning in a URI.
     if (c == '%' || c == '?' || c == '#' || c == ' ') {
       constexpr std::string_view kHex = "0123456789ABCDEF";
       uri.push_back('%');
@@ -158,17 +158,17 @@ Result<std::string> PlanSource::Fetch(std::string_view uri, std::string_view bas
   }
   if (scheme == "file") return FetchFile(whole);
   if (scheme == "http" || scheme == "https") return FetchHttp(whole);
-  return NotAllowed(whole, "no plan can be fetched by the scheme '" + scheme + "'");
+  return NotAllowed(whole, "plans cannot be fetched by the scheme '" + scheme + "'");
 }
 
 Result<std::string> PlanSource::FetchFile(const std::string& uri) const {
   const auto path = FilePath(uri);
-  if (!path) return NotAllowed(uri, "a file's URI has an absolute path and no host");
+  if (!path) return NotAllowed(uri, "a file URI must have an absolute path and no host");
   const UniqueFd file(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return Unavailable(uri, std::strerror(errno));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
-    return Unavailable(uri, "not a file");
+    return Unavailable(uri, "not a regular file");
   }
   std::string bytes(kPlanBytesMax + 1, '\0');
   std::size_t size = 0;
@@ -189,7 +189,7 @@ Result<std::string> PlanSource::FetchFile(const std::string& uri) const {
 Result<std::string> PlanSource::FetchHttp(const std::string& uri) {
   const Authority authority = AuthorityOf(uri);
   if (authority.host.empty() || authority.credentials) {
-    return NotAllowed(uri, "a plan's URI names a host, without credentials");
+    return NotAllowed(uri, "a plan URI must have a host and no credentials");
   }
   if (!hosts_.empty() && !Contains(hosts_, authority.host)) {
     return NotAllowed(uri, "the host '" + authority.host + "' is not allowed here");
@@ -208,7 +208,8 @@ Result<std::string> PlanSource::FetchHttp(const std::string& uri) {
   }
   if (outcome.failure != HttpFailure::kNone) return Unavailable(uri, outcome.message);
   if (outcome.response.status != 200) {
-    return Unavailable(uri, "the answer's status is " + std::to_string(outcome.response.status));
+    return Unavailable(uri,
+                       "the server returned status " + std::to_string(outcome.response.status));
   }
   return std::move(outcome.response.body);
 }

@@ -12,20 +12,20 @@
 
 namespace everstep {
 
-// Fetches plans that are named by a URI. Schemes and hosts are on the allow-lists of the options or
-// are refused; addresses are checked when they are connected to; redirects are not followed, since
-// they would lead around the list of hosts. Thread-safe.
+// Fetches plans by URI. Schemes and hosts must be on the allow-lists of the options. Addresses are
+// checked when connecting. Redirects are not followed, because they would bypass the list of hosts.
+// Thread-safe.
 class PlanSource {
  public:
   explicit PlanSource(const ToolOptions& options);
 
-  // The document. `uri` may also be a path, as plans speak of the plans beside them: it is resolved
-  // against `base`, a directory or the URI of the plan that speaks. Blocks.
-  // kPlanUriNotAllowed, kPlanUnavailable (it is not there, does not answer, or has more than
-  // kPlanBytesMax bytes).
+  // Returns the document. `uri` may also be a path, as in references between plans: it is resolved
+  // against `base`, a directory or the URI of the referring plan. Blocks. Returns
+  // kPlanUriNotAllowed, or kPlanUnavailable if the plan is missing, unreachable, or larger than
+  // kPlanBytesMax.
   Result<std::string> Fetch(std::string_view uri, std::string_view base = {});
 
-  // What `reference` means when the plan at `base` speaks of it: an absolute URI.
+  // Resolves a `reference` in the plan at `base` to an absolute URI.
   static std::string Resolve(std::string_view reference, std::string_view base);
 
  private:
@@ -37,9 +37,9 @@ class PlanSource {
   HttpClient client_;
 };
 
-// Is `document` the plan that `ref` means? Its digest, then what it calls itself; empty members of
-// `ref` are not compared, but the digest must be there. kPlanIntegrityValidationFailed,
-// kPlanRefMismatch, or what ReadPlan says.
+// Checks that `document` is the plan that `ref` refers to, first its digest, then its names, and
+// reads it. `ref` must have a digest; its other members are not compared if they are empty. Returns
+// kPlanIntegrityValidationFailed, kPlanRefMismatch, or an error of ReadPlan.
 Result<std::shared_ptr<const Plan>> VerifyPlan(const PlanRef& ref, std::string_view document,
                                                const PlanAudience& audience = {});
 

@@ -52,7 +52,7 @@ TEST_F(PlanSourceTest, AFileThatIsTooLargeIsRefused) {
   EXPECT_TRUE(source.Fetch(path));
 }
 
-TEST_F(PlanSourceTest, SchemesAndHostsAreOnTheList) {
+TEST_F(PlanSourceTest, SchemesAndHostsMustBeOnTheAllowLists) {
   LoopbackHttpServer server([](const LoopbackHttpServer::Request& request) {
     if (request.target == "/plans/orders") return LoopbackHttpServer::Response{200, {}, kPlan};
     if (request.target == "/moved") {
@@ -85,7 +85,7 @@ TEST_F(PlanSourceTest, WithoutAListOfHostsOnlyPublicAddressesAreReached) {
   EXPECT_EQ(CodeOf(source, server.Url("/")), ErrorCode::kPlanUriNotAllowed);
 }
 
-TEST(VerifyPlan, ADocumentMustHaveTheDigestAndTheNamesOfItsReference) {
+TEST(VerifyPlan, ADocumentMustMatchTheDigestAndNamesOfItsReference) {
   PlanRef ref{"file:///p", ToHex(Sha256(kPlan)), "v1.1", "orders", "1.0.0"};
   const auto plan = VerifyPlan(ref, kPlan);
   ASSERT_TRUE(plan) << ToString(plan.error());

@@ -60,7 +60,7 @@ PythonInterpreter::Answer PythonInterpreter::Run(const Value& task, Deadline dea
     const bool open = Exchange();
     for (Value frame = TakeFrame(); !frame.undefined(); frame = TakeFrame()) {
       if (frame.kind() != Value::Kind::kMap) {
-        return {End::kCrashed, {}, "the interpreter's answer cannot be read"};
+        return {End::kCrashed, {}, "the interpreter sent an invalid answer"};
       }
       if (!frame.Get("ok").undefined()) return {End::kAnswered, std::move(frame), {}};
       if (beat) beat();
@@ -79,7 +79,7 @@ bool PythonInterpreter::Exchange() {
     sent_ += static_cast<std::size_t>(size);
   }
   std::vector<char> piece(kPieceBytes);
-  // Only an interpreter that does not come up writes here.
+  // Drain the pipe. Only an interpreter that fails to start writes to stderr.
   if (child_.errors() && ::read(child_.errors().get(), piece.data(), piece.size()) == 0) {
     child_.errors().Close();
   }
@@ -106,11 +106,11 @@ Value PythonInterpreter::TakeFrame() {
   auto frame = ValueFromJson(std::string_view(received_).substr(line + 1, size));
   received_.erase(0, line + 1 + size);
   if (frame) return *std::move(frame);
-  // JSON, but nested deeper than a Value may be, or with half a surrogate pair.
+  // Valid JSON for Python, but nested too deep for a Value or with half a surrogate pair.
   return Value::Map(
       ValueMap{{"ok", Value::Bool(false)},
                {"type", Value::Text("")},
-               {"message", Value::Text("the result cannot be kept: " + frame.error().message)}});
+               {"message", Value::Text("the result cannot be stored: " + frame.error().message)}});
 }
 
 PythonInterpreter::Answer PythonInterpreter::Crashed() {

@@ -13,23 +13,24 @@
 
 namespace everstep {
 
-// A running python3 that takes one task after the other. One thread at a time.
+// A running python3 process that executes one task after another. Must be used by one thread at a
+// time.
 class PythonInterpreter {
  public:
   enum class End : std::uint8_t { kAnswered, kCrashed, kTimedOut, kStopped };
   struct Answer {
     End end = End::kAnswered;
-    Value frame;          // of kAnswered
-    std::string message;  // of kCrashed
+    Value frame;          // for kAnswered
+    std::string message;  // for kCrashed
   };
   using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-  // Nothing: python3 could not be started; `reason` is errno.
+  // Returns null and sets `reason` to the errno if python3 cannot be started.
   static std::unique_ptr<PythonInterpreter> Start(const std::string& path,
                                                   std::vector<std::string> environment,
                                                   int& reason);
 
-  // After any other end than kAnswered the interpreter is of no more use.
+  // The interpreter must not be used again unless the result is kAnswered.
   Answer Run(const Value& task, Deadline deadline, StopRequest& stop,
              const std::function<void()>& beat);
   std::uint32_t tasks() const { return tasks_; }
@@ -37,9 +38,9 @@ class PythonInterpreter {
  private:
   explicit PythonInterpreter(ChildProcess child) : child_(std::move(child)) {}
 
-  // Writes what is left to write and reads what there is. False: the pipe is closed.
+  // Writes the pending bytes and reads the available ones. Returns false if a pipe is closed.
   bool Exchange();
-  // The next whole frame; undefined: not there yet. Null: not a frame.
+  // Returns the next complete frame, undefined if there is none yet, or null if it is invalid.
   Value TakeFrame();
   Answer Crashed();
 

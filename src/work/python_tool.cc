@@ -32,10 +32,10 @@ std::string Printed(const Value& frame, std::string_view name) {
 }  // namespace
 
 struct PythonTool::Job {
-  ValueMap task;  // the worker's frame
+  ValueMap task;  // the frame for the interpreter
   std::string cwd;
   std::optional<Milliseconds> timeout;
-  std::size_t capture = 0;  // of each stream
+  std::size_t capture = 0;  // limit for each stream
 };
 
 std::string PythonTool::MaskedPrint(const ToolCall& call, const Job& job, const Value& frame,
@@ -58,7 +58,7 @@ void PythonTool::Start(ToolCall call, Done done) {
   const auto code = inputs.Text("code");
   const auto file = inputs.Text("file");
   if (code.has_value() == file.has_value()) {
-    inputs.Fault("code, file", "exclude each other, and one is needed");
+    inputs.Fault("code, file", "exclude each other; give exactly one of them");
   }
   const Value args = inputs.Has("args") ? inputs.Get("args") : Value::Map(ValueMap());
   if (args.kind() != Value::Kind::kMap) inputs.Fault("args", "must be a map");
@@ -137,7 +137,7 @@ ToolOutcome PythonTool::Answered(const ToolCall& call, const Job& job, const Val
     KeepPrinted(call, job, frame, outcome);
     return outcome;
   }
-  // Masked before it is cut: half a secret would not be found.
+  // Mask before truncating: a truncated secret would not be found.
   const auto shown = [&](const char* name) {
     return call.mask->Mask(std::string_view(Printed(frame, name)));
   };
@@ -172,7 +172,7 @@ void PythonTool::KeepPrinted(const ToolCall& call, const Job& job, const Value& 
 }
 
 std::unique_ptr<PythonInterpreter> PythonTool::Take(const Task& task, std::string& problem) {
-  std::unique_ptr<PythonInterpreter> to_end;  // outside the lock: it waits for the process
+  std::unique_ptr<PythonInterpreter> to_end;  // destroyed outside the lock, since that blocks
   {
     const std::lock_guard lock(mutex_);
     const auto ours = std::find_if(idle_.rbegin(), idle_.rend(), [&](const Idle& idle) {

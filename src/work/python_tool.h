@@ -17,12 +17,12 @@ namespace everstep {
 struct PythonToolOptions {
   std::uint32_t slots = 4;
   Environment environment;        // PATH to find python3, HOME, LANG, TZ
-  std::string scratch_directory;  // under which steps without a cwd get a directory
+  std::string scratch_directory;  // parent of the directories for steps without a cwd
   std::uint32_t tasks_per_interpreter = 1000;
 };
 
-// Runs Python code in warm interpreters (docs/tools.md). An interpreter serves one tenant's tasks
-// only, and is replaced when a task was stopped, crashed it or left threads behind.
+// Runs Python code in warm interpreters (docs/tools.md). An interpreter serves the tasks of one
+// tenant only. It is replaced after a task was stopped, crashed it, or left threads running.
 class PythonTool final : public Tool {
  public:
   PythonTool(PythonToolOptions options, const ArtifactStore& artifacts);
@@ -46,7 +46,8 @@ class PythonTool final : public Tool {
                                  std::string_view name);
   void KeepPrinted(const ToolCall& call, const Job& job, const Value& frame,
                    ToolOutcome& outcome) const;
-  // One of the tenant's, or a new one. Nothing: python3 cannot be started; `problem` says why.
+  // Returns an idle interpreter of the tenant or starts a new one. Returns null and sets `problem`
+  // if python3 cannot be started.
   std::unique_ptr<PythonInterpreter> Take(const Task& task, std::string& problem);
   void GiveBack(const Task& task, std::unique_ptr<PythonInterpreter> interpreter);
 
@@ -54,7 +55,7 @@ class PythonTool final : public Tool {
   const ArtifactStore& artifacts_;
   OpenCalls calls_;
   std::mutex mutex_;
-  std::vector<Idle> idle_;  // at most one per slot; the one used last at the end
+  std::vector<Idle> idle_;  // at most one per slot; most recently used last
   WorkerThreads threads_;
 };
 

@@ -28,7 +28,7 @@ class PythonToolTest : public testing::Test {
   ToolWorkbench bench_{directory_.path()};
 };
 
-TEST_F(PythonToolTest, GivesTheVariableResultOrWhatMainReturns) {
+TEST_F(PythonToolTest, ReturnsTheVariableResultOrTheValueOfMain) {
   EXPECT_EQ(Run("result = args['a'] + 1", R"({"a":41})").result, "42");
   EXPECT_EQ(Run("def main(a, b=2):\n    return {'sum': a + b}", R"({"a":1})").result,
             R"({"sum":3})");
@@ -48,13 +48,14 @@ TEST_F(PythonToolTest, AnExceptionHasTypeMessageAndTraceback) {
   EXPECT_EQ(details.Get("stdout").text(), "seen\n");
   const std::string& trace = details.Get("traceback").text();
   EXPECT_NE(trace.find("File \"<step>\", line 3, in f\n    return {}['k']"), std::string::npos);
-  EXPECT_EQ(trace.find("<string>"), std::string::npos) << "the worker's own lines: " << trace;
+  EXPECT_EQ(trace.find("<string>"), std::string::npos)
+      << "contains lines of the worker program: " << trace;
   EXPECT_EQ(ResultOf(Run("class Odd(Exception): pass\nraise Odd('x')")).Get("type").text(), "Odd");
   EXPECT_EQ(ResultOf(Run("def broken(")).Get("type").text(), "SyntaxError");
   EXPECT_EQ(ResultOf(Run("raise SystemExit(3)")).Get("type").text(), "SystemExit");
 }
 
-TEST_F(PythonToolTest, AResultThatIsNotJsonIsRefused) {
+TEST_F(PythonToolTest, AResultThatIsNotJsonIsRejected) {
   for (const char* code : {"result = object()", "result = float('nan')", "result = {1, 2}",
                            "a = []\na.append(a)\nresult = a", "result = '\\ud800'"}) {
     const TaskOutcome outcome = Run(code);
@@ -109,7 +110,7 @@ TEST_F(PythonToolTest, AnInterpreterWithThreadsLeftBehindIsReplaced) {
   EXPECT_NE(Run("import os\nresult = os.getpid()").result, pid);
 }
 
-TEST_F(PythonToolTest, WhatIsPrintedIsAnArtifactAndDoesNotDisturb) {
+TEST_F(PythonToolTest, PrintedTextBecomesAnArtifactAndDoesNotDisturbTheFrames) {
   const TaskOutcome outcome =
       Run("import os, sys\nprint('hello')\nprint('oops', file=sys.stderr)\n"
           "os.write(1, b'raw')\nos.system('echo from a program')\nresult = 5");
@@ -132,7 +133,7 @@ TEST_F(PythonToolTest, RunsAFileWithItsNeighbours) {
   EXPECT_EQ(ResultOf(missing).Get("type").text(), "FileNotFoundError");
 }
 
-TEST_F(PythonToolTest, FilesThatMatchAreKeptAndLargeArgumentsArrive) {
+TEST_F(PythonToolTest, MatchingFilesAreKeptAndLargeArgumentsWork) {
   Task task = bench_.NewTask("python", Inputs("open('out.csv', 'w').write('a,b')"));
   task.artifacts = {"*.csv"};
   EXPECT_EQ(ValueFromJson(bench_.Run(task).artifacts)->At(0).Get("name").text(), "out.csv");
@@ -147,7 +148,7 @@ TEST_F(PythonToolTest, WithoutPythonItIsUnavailable) {
   EXPECT_EQ(bench_.Run("python", R"({"code":"","args":[1]})").error_code, "BAD_INPUT");
 }
 
-TEST_F(PythonToolTest, WhatIsNoInterpreterIsACrash) {
+TEST_F(PythonToolTest, AProgramThatIsNotAnInterpreterIsACrash) {
   const std::string path = directory_ / "python3";
   std::ofstream(path) << "#!/bin/sh\necho this is not a frame\n";
   ASSERT_EQ(::chmod(path.c_str(), 0700), 0);

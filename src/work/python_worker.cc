@@ -5,8 +5,8 @@ namespace everstep {
 const std::string_view kPythonWorker = R"python(
 import io, json, linecache, os, sys, threading, traceback
 
-# The pipes are for frames only: what a step, or a program that it starts, does with the standard
-# descriptors must not get in between.
+# The pipes are only for frames. Redirect the standard descriptors, so that the output of a step, or
+# of a program that it starts, does not mix with them.
 requests = os.fdopen(os.dup(0), 'rb')
 answers = os.fdopen(os.dup(1), 'wb')
 nowhere = os.open(os.devnull, os.O_RDWR)
@@ -74,7 +74,7 @@ def execute(task):
 
 
 def described(error):
-    # The first entries are this program's own.
+    # Skip the first entries, which are from this program.
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == '<string>':
         trace = trace.tb_next

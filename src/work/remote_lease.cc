@@ -1,4 +1,4 @@
-// Leases: lent, prolonged, ended; and the clock that ends them.
+// Granting and ending leases, and the timer that ends them.
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +33,7 @@ void RemoteWork::State::End(RemoteTask& task, Outcalls& out) {
   RemoteQueue& queue = *task.shelf->queue;
   const bool others_may_go = queues.Release(task);
   tasks.erase(tasks.find(task.task.id));
-  if (others_may_go) ServeQueue(queue, out);  // it has a limit, so it is still there
+  if (others_may_go) ServeQueue(queue, out);  // a queue with a limit is not forgotten
 }
 
 void RemoteWork::State::Lose(RemoteTask& task, Outcalls& out) {

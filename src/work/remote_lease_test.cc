@@ -30,7 +30,7 @@ class RemoteLeaseTest : public testing::Test, protected Surroundings, protected 
 
 // ---- leases
 
-TEST_F(RemoteLeaseTest, ALeaseEndsWithoutHeartbeatAndItsReportIsRefused) {
+TEST_F(RemoteLeaseTest, ALeaseEndsWithoutHeartbeatAndItsReportIsRejected) {
   const std::string worker = RegisterFor("train");
   Start({TaskOf("a"), TaskOf("b")});
   const auto held = Poll(worker);
@@ -50,10 +50,10 @@ TEST_F(RemoteLeaseTest, ALeaseEndsWithoutHeartbeatAndItsReportIsRefused) {
   EXPECT_EQ(answer->get().refused.at(0).error.code, ErrorCode::kStepAttemptStale);
   EXPECT_EQ(answer->get().stop.at(0), held->task(1).token);
   AdvanceClock(seconds(20));
-  EXPECT_EQ(reports_.lost.size(), 2U) << "the heartbeat prolonged it once";
+  EXPECT_EQ(reports_.lost.size(), 2U) << "the heartbeat extended it once";
 }
 
-TEST_F(RemoteLeaseTest, HeartbeatsReachTheEngineIfItAsksForThem) {
+TEST_F(RemoteLeaseTest, HeartbeatsReachTheEngineIfTheTaskHasAHeartbeatTimeout) {
   Task task = TaskOf("a");
   task.heartbeat_timeout = Milliseconds(5'000);
   Start({task, TaskOf("b")});
@@ -66,7 +66,7 @@ TEST_F(RemoteLeaseTest, HeartbeatsReachTheEngineIfItAsksForThem) {
   EXPECT_EQ(reports_.beats[0].step_id, "a");
 }
 
-TEST_F(RemoteLeaseTest, AClockThatJumpsBackProlongsNothing) {
+TEST_F(RemoteLeaseTest, AClockThatJumpsBackExtendsNoLease) {
   const std::string worker = RegisterFor("train");
   Start("a");
   Poll(worker);
@@ -79,7 +79,7 @@ TEST_F(RemoteLeaseTest, AClockThatJumpsBackProlongsNothing) {
   EXPECT_EQ(reports_.lost.size(), 1U);
 }
 
-TEST_F(RemoteLeaseTest, TickSaysWhenToComeAgain) {
+TEST_F(RemoteLeaseTest, TickReturnsWhenToCallItAgain) {
   EXPECT_EQ(work_->Tick(), Timestamp{});
   const std::string worker = RegisterFor("train");
   EXPECT_EQ(work_->Tick(), manual_clock.Now() + seconds(90));
@@ -90,7 +90,7 @@ TEST_F(RemoteLeaseTest, TickSaysWhenToComeAgain) {
   EXPECT_EQ(work_->Tick(), manual_clock.Now() + seconds(20));
 }
 
-TEST_F(RemoteLeaseTest, ASilentWorkerIsForgottenAndOneThatWaitsIsNot) {
+TEST_F(RemoteLeaseTest, ASilentWorkerIsForgottenButNotOneWithAWaitingPoll) {
   options_.lease = seconds(1'000);
   Open();
   const std::string silent = RegisterFor("train");
@@ -108,7 +108,7 @@ TEST_F(RemoteLeaseTest, ASilentWorkerIsForgottenAndOneThatWaitsIsNot) {
   EXPECT_TRUE(waits->waits());
 }
 
-TEST_F(RemoteLeaseTest, WhatARemovedWorkerHeldIsLostAtOnce) {
+TEST_F(RemoteLeaseTest, RemovingAWorkerEndsItsLeasesAtOnce) {
   const std::string worker = RegisterFor("train", 2);
   Start("a");
   Poll(worker);
@@ -116,23 +116,23 @@ TEST_F(RemoteLeaseTest, WhatARemovedWorkerHeldIsLostAtOnce) {
   EXPECT_TRUE(work_->Remove("t1", worker));
   EXPECT_EQ(reports_.lost.size(), 1U);
   EXPECT_FALSE(waits->waits());
-  EXPECT_TRUE(work_->Queues("t1").empty()) << "nothing is left of it";
+  EXPECT_TRUE(work_->Queues("t1").empty()) << "the queue is forgotten as well";
 }
 
-TEST_F(RemoteLeaseTest, WhatIsGivenBackIsLostAtOnce) {
+TEST_F(RemoteLeaseTest, GivingTasksBackEndsTheirLeasesAtOnce) {
   const std::string worker = RegisterFor("train");
   const std::string other = RegisterFor("train");
   Start({TaskOf("a"), TaskOf("b")});
   const std::string token = Poll(worker)->task().token;
   EXPECT_TRUE(work_->GiveBack("t1", other, {token}));
-  EXPECT_TRUE(reports_.lost.empty()) << "it is another's";
+  EXPECT_TRUE(reports_.lost.empty()) << "another worker holds it";
   EXPECT_TRUE(work_->GiveBack("t1", worker, {token, "nothing"}));
   ASSERT_EQ(reports_.lost.size(), 1U);
   EXPECT_EQ(reports_.lost[0].step_id, "a");
   EXPECT_FALSE(work_->GiveBack("t2", worker, {token}));
 }
 
-TEST_F(RemoteLeaseTest, AWorkerThatDrainsReportsAndGetsNoMore) {
+TEST_F(RemoteLeaseTest, ADrainingWorkerCanReportButGetsNoTasks) {
   const std::string worker = RegisterFor("train");
   Start("a");
   const std::string token = Poll(worker)->task().token;
@@ -149,7 +149,7 @@ TEST_F(RemoteLeaseTest, AWorkerThatDrainsReportsAndGetsNoMore) {
 
 // ---- limits
 
-TEST_F(RemoteLeaseTest, AQueueLendsNoMoreThanItMay) {
+TEST_F(RemoteLeaseTest, AQueueLeasesNoMoreThanItsConcurrency) {
   EXPECT_TRUE(work_->SetConcurrency("t1", "train", 1));
   const std::string worker = RegisterFor("train");
   const std::string other = RegisterFor("train");
@@ -159,7 +159,7 @@ TEST_F(RemoteLeaseTest, AQueueLendsNoMoreThanItMay) {
   const auto second = Poll(other);
   EXPECT_TRUE(second->waits());
   Report(worker, first->task().token);
-  ASSERT_FALSE(second->waits()) << "its turn has come";
+  ASSERT_FALSE(second->waits()) << "the next task is handed out";
   EXPECT_EQ(StepsOf(*second), "b ");
   const auto third = Poll(worker);
   EXPECT_TRUE(third->waits());
@@ -168,7 +168,7 @@ TEST_F(RemoteLeaseTest, AQueueLendsNoMoreThanItMay) {
   EXPECT_FALSE(work_->SetConcurrency("t1", "", 1));
 }
 
-TEST_F(RemoteLeaseTest, AQueueShowsWhatWaitsAndForHowLong) {
+TEST_F(RemoteLeaseTest, AQueueShowsItsWaitingTasksAndTheirAge) {
   const std::string worker = RegisterFor("train");
   Start({TaskOf("a"), TaskOf("b")});
   Poll(worker, 1);
@@ -182,7 +182,7 @@ TEST_F(RemoteLeaseTest, AQueueShowsWhatWaitsAndForHowLong) {
 
 // ---- stopping
 
-TEST_F(RemoteLeaseTest, ATaskThatWaitsIsCancelledAtOnce) {
+TEST_F(RemoteLeaseTest, AWaitingTaskIsCancelledAtOnce) {
   Start("a");
   work_->Cancel(TaskOf("a").id, false);
   EXPECT_EQ(reports_.finished.at(0).outcome.error_code, "CANCELLED");
@@ -191,7 +191,7 @@ TEST_F(RemoteLeaseTest, ATaskThatWaitsIsCancelledAtOnce) {
   EXPECT_EQ(reports_.finished.size(), 1U);
 }
 
-TEST_F(RemoteLeaseTest, AHeldTaskIsOnTheListOfItsWorkersWaitingPoll) {
+TEST_F(RemoteLeaseTest, CancellingAHeldTaskAnswersTheWaitingPollOfItsWorker) {
   const std::string worker = RegisterFor("train");
   Start("a");
   const std::string token = Poll(worker)->task().token;
@@ -201,7 +201,7 @@ TEST_F(RemoteLeaseTest, AHeldTaskIsOnTheListOfItsWorkersWaitingPoll) {
   EXPECT_EQ(waits->get().stop, std::vector<std::string>{token});
   EXPECT_TRUE(reports_.finished.empty());
   Report(worker, token, TaskOutcome::Failure("CANCELLED", "", false, "USER"));
-  EXPECT_EQ(reports_.finished.size(), 1U) << "it still reports";
+  EXPECT_EQ(reports_.finished.size(), 1U) << "the worker can still report";
 }
 
 TEST_F(RemoteLeaseTest, AForcedStopEndsTheLease) {
@@ -217,7 +217,7 @@ TEST_F(RemoteLeaseTest, AForcedStopEndsTheLease) {
   EXPECT_EQ(answer->get().stop, std::vector<std::string>{token});
 }
 
-TEST_F(RemoteLeaseTest, AtTheEndTasksAreReportedAndPollsAnswered) {
+TEST_F(RemoteLeaseTest, TheDestructorReportsTasksAndAnswersPolls) {
   const std::string worker = RegisterFor("train", 1);
   Start({TaskOf("a"), TaskOf("b")});
   Poll(worker);
@@ -228,19 +228,19 @@ TEST_F(RemoteLeaseTest, AtTheEndTasksAreReportedAndPollsAnswered) {
   EXPECT_EQ(reports_.finished[0].outcome.error_code, "CANCELLED");
 }
 
-TEST_F(RemoteLeaseTest, BeforeAShutdownNothingIsLent) {
+TEST_F(RemoteLeaseTest, AfterStopLendingNoTaskIsLeased) {
   const std::string worker = RegisterFor("train");
   work_->StopLending();
   Start("a");
   const auto poll = Poll(worker);
-  ASSERT_TRUE(poll->given && *poll->given) << "there is nothing to wait for";
+  ASSERT_TRUE(poll->given && *poll->given) << "polls must not wait";
   EXPECT_TRUE((*poll->given)->tasks.empty());
   EXPECT_EQ(work_->waiting(), 1U);
 }
 
 // ---- why
 
-TEST_F(RemoteLeaseTest, ATaskThatWaitsKnowsWhatFor) {
+TEST_F(RemoteLeaseTest, WhyWaitingExplainsWhatATaskWaitsFor) {
   Start("a");
   const TaskId id = TaskOf("a").id;
   EXPECT_EQ(work_->WhyWaiting(id), "waits for a worker that can do 'train'; none is connected");

@@ -1,4 +1,4 @@
-// The way of a poll: its reports, then its tasks.
+// Processing a poll: first its reports, then its tasks.
 
 #include <algorithm>
 #include <array>
@@ -12,12 +12,13 @@ namespace everstep {
 namespace {
 
 Error NotHeld() {
-  return {ErrorCode::kStepAttemptStale,
-          "the lease is over: the task was reported before, stopped, or given to another",
-          {}};
+  return {
+      ErrorCode::kStepAttemptStale,
+      "the lease has ended: the task was already reported, was stopped, or went to another worker",
+      {}};
 }
 
-// What the log can keep, whatever a worker says.
+// Replaces error codes and categories that the log cannot record.
 TaskOutcome Cleaned(TaskOutcome outcome) {
   if (outcome.succeeded) return outcome;
   if (!IsIdentifier(outcome.error_code)) outcome.error_code = "WORKER_FAILED";
@@ -65,7 +66,7 @@ void RemoteWork::State::Beat(RemotePoll& poll, const std::vector<std::string>& t
 }
 
 void RemoteWork::State::Settle(const std::shared_ptr<RemotePoll>& poll, Outcalls& out) {
-  // Who gets no more tasks has nothing to wait for.
+  // A poll that cannot get tasks does not wait.
   const bool reports_only =
       poll->tasks_max == 0 || poll->worker->removed || poll->worker->draining || !lends;
   if (!reports_only && Give(poll, out)) return;
@@ -162,7 +163,7 @@ void RemoteWork::State::Finish(Answered answered) {
   answered.poll->answer(std::move(given));
 }
 
-// False: the task does not go to the worker.
+// Inserts the secrets into the inputs. Returns false if the task must not go to the worker.
 bool RemoteWork::State::PutSecretsInto(LentTask& lent, TaskReports& reports) {
   auto read = ReadSecrets(lent.task, secrets.get());
   auto inputs = ValueFromJson(lent.task.inputs.empty() ? "{}" : lent.task.inputs);
@@ -175,7 +176,7 @@ bool RemoteWork::State::PutSecretsInto(LentTask& lent, TaskReports& reports) {
   {
     const std::lock_guard lock(mutex);
     const auto found = by_token.find(lent.token);
-    if (found == by_token.end()) return false;  // stopped meanwhile
+    if (found == by_token.end()) return false;  // the lease has ended in the meantime
     if (ready) {
       found->second->mask = std::move(read->mask);
     } else {
@@ -204,8 +205,8 @@ void RemoteWork::Poll(PollRequest request, std::function<void(Result<PollAnswer>
   const RemoteWorkOptions& options = state.options;
   if (request.reports.size() > options.batch_max || request.heartbeats.size() > options.batch_max) {
     return answer(Error{ErrorCode::kInvalidArgument,
-                        "a poll has at most " + std::to_string(options.batch_max) +
-                            " reports and as many heartbeats",
+                        "a poll can have at most " + std::to_string(options.batch_max) +
+                            " reports and the same number of heartbeats",
                         {}});
   }
   auto poll = std::make_shared<RemotePoll>();
@@ -226,7 +227,7 @@ void RemoteWork::Poll(PollRequest request, std::function<void(Result<PollAnswer>
       if (reported.empty()) {
         state.Settle(poll, out);
       } else {
-        state.Serve(*poll->worker, out);  // other polls of it, in the slots that are free now
+        state.Serve(*poll->worker, out);  // its other polls can use the slots that are free now
       }
     }
   }

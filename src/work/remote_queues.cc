@@ -6,7 +6,7 @@
 namespace everstep {
 namespace {
 
-// Whether `a` comes after `b`.
+// Whether the first task of `a` comes after that of `b`.
 bool IsLater(const RemoteShelf* a, const RemoteShelf* b) {
   const std::int32_t priority_a = a->waiting.begin()->first;
   const std::int32_t priority_b = b->waiting.begin()->first;
@@ -170,7 +170,7 @@ void RemoteQueues::Update(RemoteWorker& worker) {
   worker.asking.clear();
 }
 
-// ---- people
+// ---- operators
 
 RemoteQueue* RemoteQueues::SetConcurrency(std::string_view tenant_id, std::string_view queue,
                                           std::uint32_t limit) {

@@ -12,35 +12,38 @@
 
 namespace everstep {
 
-// The tasks that wait, by tenant, queue and kind. What is given out is ordered by priority and then
-// by arrival; a queue that has lent as many as it may gives out nothing. Under the owner's lock.
+// The waiting tasks by tenant, queue and kind. Tasks are handed out by priority and then in order
+// of arrival. A queue at its concurrency limit hands out none. Not thread-safe: the owner must hold
+// its lock.
 class RemoteQueues {
  public:
   // ---- tasks
-  // Puts a task with its `task` and `queued_at` on its shelf.
+  // Puts a task on its shelf. Requires: its `task` and `queued_at` are set.
   void Put(RemoteTask& task);
-  // A waiting task leaves.
+  // Removes a waiting task.
   void Remove(RemoteTask& task);
-  // The best tasks for a worker, up to `count`. They count as held from here.
+  // Takes the next tasks for a worker, up to `count`. They count as held from now on.
   std::vector<RemoteTask*> Take(const RemoteWorker& worker, std::size_t count);
-  // A held task has ended. True: its queue was full and is not any more; it stays.
+  // Removes a held task that has ended. Returns true if its queue was full and no longer is; such a
+  // queue is not forgotten.
   bool Release(RemoteTask& task);
 
   // ---- workers
   void Add(RemoteWorker& worker);
   void Remove(RemoteWorker& worker);
-  // Among those that ask if it has a poll that waits and a free slot, else not.
+  // Lists the worker as asking on its shelves if it has a waiting poll and a free slot, and removes
+  // it from those lists otherwise. Must be called after either changes.
   void Update(RemoteWorker& worker);
 
-  // ---- people
-  // Nothing: without a limit it is forgotten.
+  // ---- operators
+  // Returns the queue, or null if it has been forgotten because it is unused and has no limit.
   RemoteQueue* SetConcurrency(std::string_view tenant_id, std::string_view queue,
                               std::uint32_t limit);
   std::vector<QueueView> Views(std::string_view tenant_id, Timestamp now) const;
-  // Of all tenants together; without names and limits.
+  // The sum over all tenants, without names, workers and limits.
   QueueView Totals(Timestamp now) const;
   std::uint64_t waiting() const { return waiting_; }
-  // A shelf without tasks, workers and news is gone after this.
+  // Deletes the shelf if it has no tasks, workers or news, and its queue if that is unused then.
   void ForgetIfUnused(RemoteShelf& shelf);
 
  private:

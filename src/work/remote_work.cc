@@ -10,7 +10,7 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kShelvesMax = 1'000;  // of a worker: its kinds in its queues
+constexpr std::size_t kShelvesMax = 1'000;  // per worker: kinds times queues
 constexpr std::uint32_t kSlotsMax = 10'000;
 constexpr std::size_t kNameBytesMax = 200;
 
@@ -88,7 +88,8 @@ void RemoteWork::State::Seen(RemoteWorker& worker) {
 }
 
 void RemoteWork::State::Forget(const std::shared_ptr<RemoteWorker>& worker, Outcalls& out) {
-  // The table's own goes. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  // `worker` may refer to the map entry that is erased below.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::shared_ptr<RemoteWorker> kept = worker;
   kept->removed = true;
   queues.Update(*kept);
@@ -108,20 +109,22 @@ Status RemoteWork::State::CheckSpec(const WorkerSpec& spec) const {
   const auto fault = [&error](std::string pointer, std::string message) {
     error.faults.push_back({std::move(pointer), std::move(message)});
   };
-  if (spec.name.size() > kNameBytesMax) fault("/name", "has more than 200 bytes");
-  if (spec.kinds.empty()) fault("/kinds", "names nothing that the worker can do");
+  if (spec.name.size() > kNameBytesMax) fault("/name", "must have at most 200 bytes");
+  if (spec.kinds.empty()) fault("/kinds", "must contain at least one kind");
   if (spec.slots == 0 || spec.slots > kSlotsMax) fault("/slots", "must be 1 to 10000");
   if (spec.kinds.size() * std::max<std::size_t>(1, spec.queues.size()) > kShelvesMax) {
-    fault("/kinds", "kinds times queues are more than 1000");
+    fault("/kinds", "the number of kinds times the number of queues must be at most 1000");
     return error;
   }
   for (std::size_t i = 0; i < spec.kinds.size(); ++i) {
     const std::string& kind = spec.kinds[i];
     const std::string pointer = "/kinds/" + std::to_string(i);
     if (!IsToolName(kind)) {
-      fault(pointer, "must be letters, digits and . _ - (1 to 100), a letter first");
+      fault(pointer,
+            "must have 1 to 100 letters, digits, '.', '_' and '-', and begin with a letter");
     } else if (IsBuiltInTool(kind) || local->Has(kind)) {
-      fault(pointer, "'" + kind + "' is a tool of the server; give the worker's kind another name");
+      fault(pointer,
+            "'" + kind + "' is a tool of the server; choose another name for the worker's kind");
     }
   }
   for (std::size_t i = 0; i < spec.queues.size(); ++i) {
@@ -142,13 +145,13 @@ Status RemoteWork::State::CheckRoom(const std::string& tenant_id) const {
       return Ok();
     case SharedLimit::Answer::kTenantFull:
       return Error{ErrorCode::kAdmissionRejected,
-                   "the tenant has " + std::to_string(theirs) + " workers, which is its share",
+                   "the tenant already has its share of " + std::to_string(theirs) + " workers",
                    {}};
     case SharedLimit::Answer::kFull:
       break;
   }
   return Error{ErrorCode::kAdmissionRejected,
-               "there are " + std::to_string(workers.size()) + " workers, which is the limit",
+               "the limit of " + std::to_string(workers.size()) + " workers is reached",
                {}};
 }
 
@@ -213,7 +216,7 @@ Status RemoteWork::GiveBack(std::string_view tenant_id, std::string_view worker_
   return Ok();
 }
 
-// ---- for people
+// ---- for operators
 
 std::vector<WorkerView> RemoteWork::Workers(std::string_view tenant_id) {
   std::vector<WorkerView> views;
@@ -244,7 +247,7 @@ QueueView RemoteWork::Totals() {
 Status RemoteWork::SetConcurrency(std::string_view tenant_id, std::string_view queue,
                                   std::uint32_t limit) {
   if (!IsQueueName(queue)) {
-    return Error{ErrorCode::kInvalidArgument, "the name of a queue has 1 to 200 bytes", {}};
+    return Error{ErrorCode::kInvalidArgument, "the name of a queue must have 1 to 200 bytes", {}};
   }
   State::Outcalls out;
   {
@@ -321,7 +324,7 @@ void RemoteWork::Start(Task task, TaskReports& reports) {
   const std::lock_guard lock(state_->mutex);
   remote->queued_at = state_->Now();
   RemoteTask& put = *remote;
-  // One that is there already is the same delivery; its report serves for both.
+  // If the id exists, this is the same delivery, and one report answers both.
   if (!state_->tasks.try_emplace(put.task.id, std::move(remote)).second) return;
   state_->queues.Put(put);
   RemoteShelf& shelf = *put.shelf;
@@ -369,8 +372,8 @@ std::string RemoteWork::WhyWaiting(const TaskId& task) const {
   if (shelf.queue->name != shelf.kind) text += " in queue '" + shelf.queue->name + "'";
   if (serving == 0) return text + "; none is connected";
   if (shelf.queue->full()) {
-    return text + "; the queue has lent " + std::to_string(shelf.queue->held) +
-           " tasks, which is its limit";
+    return text + "; the queue is at its limit: workers hold " + std::to_string(shelf.queue->held) +
+           " tasks";
   }
   return text + "; " + std::to_string(serving) + " connected";
 }

@@ -18,45 +18,46 @@
 
 namespace everstep {
 
-// Who asks for tasks: a process elsewhere, of one tenant.
+// Describes a worker: a process elsewhere that executes tasks of one tenant.
 struct WorkerSpec {
-  std::string tenant_id;            // of the credential
-  std::string name;                 // for people
-  std::vector<std::string> kinds;   // what it can do
-  std::vector<std::string> queues;  // which it serves; empty: those of its kinds
-  std::uint32_t slots = 1;          // tasks at once
+  std::string tenant_id;            // from the credential
+  std::string name;                 // for display
+  std::vector<std::string> kinds;   // the kinds of tasks that it can execute
+  std::vector<std::string> queues;  // the queues that it serves; empty: those named after its kinds
+  std::uint32_t slots = 1;          // the number of concurrent tasks
 };
 
-// A task that is lent to a worker. The token names this lease and no other.
+// A task that is leased to a worker. The token identifies this lease only.
 struct LentTask {
   std::string token;
-  Task task;  // inputs with secrets in place
+  Task task;  // its inputs contain the secret values
   Timestamp lease_until{};
 };
 
-// What a worker says of a task it holds. `result`, `details` and `artifacts` are well-formed JSON.
+// A worker's report on a task that it holds. `result`, `details` and `artifacts` of the outcome are
+// well-formed JSON.
 struct WorkReport {
   std::string token;
   TaskOutcome outcome;
 };
 
 struct PollRequest {
-  std::string tenant_id;  // of the credential; another's worker is not found
+  std::string tenant_id;  // from the credential; workers of other tenants are not found
   std::string worker_id;
   std::vector<WorkReport> reports;
   std::vector<std::string> heartbeats;  // tokens
   std::uint32_t tasks_max = 1;
-  std::chrono::milliseconds wait{0};  // for the first task
+  std::chrono::milliseconds wait{0};  // how long to wait for a task
 };
 
 struct PollAnswer {
   std::vector<LentTask> tasks;
   struct Refused {
     std::string token;
-    Error error;  // kStepAttemptStale: the lease was lost, or the run does not want it any more
+    Error error;  // kStepAttemptStale: the lease was lost, or the run no longer needs the result
   };
-  std::vector<Refused> refused;   // reports that were not taken
-  std::vector<std::string> stop;  // tokens whose work is not wanted any more
+  std::vector<Refused> refused;   // reports that were rejected
+  std::vector<std::string> stop;  // tokens whose work is no longer needed
   std::chrono::milliseconds lease{0};
 };
 
@@ -70,74 +71,78 @@ struct WorkerView {
 
 struct QueueView {
   std::string queue;
-  std::uint64_t waiting = 0;  // tasks no worker has taken
+  std::uint64_t waiting = 0;  // tasks that no worker has taken
   std::uint64_t held = 0;
-  std::chrono::milliseconds oldest{0};  // how long the first has waited
-  std::uint32_t workers = 0;            // that serve it now
+  std::chrono::milliseconds oldest{0};  // how long the oldest task has waited
+  std::uint32_t workers = 0;            // the workers that serve it and are not draining
   std::uint32_t concurrency = 0;        // zero: no limit
 };
 
 struct RemoteWorkOptions {
-  std::chrono::milliseconds lease{30'000};             // prolonged by heartbeats
-  std::chrono::milliseconds worker_forgotten{90'000};  // after so long without a call
+  std::chrono::milliseconds lease{30'000};             // extended by heartbeats
+  std::chrono::milliseconds worker_forgotten{90'000};  // time without a call
   std::chrono::milliseconds wait_max{60'000};
   std::uint32_t workers_max = 10'000;
   std::uint32_t tenant_share = SharedLimit::kPercent;  // of workers_max, and of tools' slots
   std::uint32_t batch_max = 1'000;                     // reports, heartbeats and tasks of a poll
-  std::string artifact_directory;                      // where large results are kept
-  std::uint64_t inline_bytes_max = 65'536;             // larger results are
+  std::string artifact_directory;                      // for large results
+  std::uint64_t inline_bytes_max = 65'536;             // larger results become artifacts
   bool threads = true;                                 // false: the owner calls Tick
 };
 
-// Tasks for workers in other processes: those of every kind that this machine has no tool for.
-// Decorates the tools of this machine.
+// Distributes tasks to workers in other processes: all tasks of kinds for which this machine has no
+// tool. Decorates the local tools.
 //
-// A task waits in its queue until a worker that can do it asks. It is lent, not given: without a
-// heartbeat or report in time the lease is over, the engine delivers the task again under the next
-// engine attempt, and a report on the old token is refused. A report is answered when what follows
-// from it is durable, together with the tasks that followed.
+// A task waits in its queue until a worker that supports its kind polls. The worker gets a lease:
+// without a heartbeat or report in time the lease ends, the engine delivers the task again under
+// the next engine attempt, and a report with the old token is rejected. A poll with reports is
+// answered after their consequences are durable, together with the tasks that follow from them.
 //
-// Inside a queue the order is fair between tenants' runs as they came; a worker sees tasks of its
-// own tenant only. Thread-safe.
+// Tasks of equal priority in a queue are handed out in order of arrival. A worker only gets tasks
+// of its own tenant. Thread-safe.
 class RemoteWork final : public ToolBox {
  public:
   RemoteWork(std::unique_ptr<ToolBox> local, std::shared_ptr<const Secrets> secrets, Clock& clock,
              Random& random, RemoteWorkOptions options);
-  // Every task that is held or waits is reported as CANCELLED; polls are answered.
+  // Reports all held and waiting tasks as CANCELLED and answers all polls.
   ~RemoteWork() override;
 
   // ---- for workers
-  // The worker's id. kInvalidArgument.
-  Result<std::string> Register(WorkerSpec spec);  // also kAdmissionRejected: too many workers
-  // `answer` is called once, on any thread, also from inside; it should hand over and return, since
-  // it may be called on a thread that decides for runs. kWorkerNotFound: register (again).
-  // kInvalidArgument: more than batch_max.
+  // Returns the worker's id. Returns kInvalidArgument if the spec is invalid, or kAdmissionRejected
+  // if there are too many workers.
+  Result<std::string> Register(WorkerSpec spec);
+  // `answer` is called exactly once, on any thread, possibly before Poll returns. It must not
+  // block, since the thread may be one that makes decisions for runs. It gets kWorkerNotFound if
+  // the worker must register (again), or kInvalidArgument for more than batch_max reports or
+  // heartbeats.
   //
-  // It is answered when all its reports are durable and there is a task, or something to stop, or
-  // nothing to wait for: `wait` is over, or `tasks_max` is zero.
+  // The poll is answered once all its reports are durable and there is a task for it or a token to
+  // stop, or nothing to wait for: `wait` is over, `tasks_max` is zero, the worker is draining or
+  // removed, or lending has stopped.
   void Poll(PollRequest request, std::function<void(Result<PollAnswer>)> answer);
-  // It gets no more tasks; those it holds it may still report.
+  // The worker gets no more tasks, but can still report those that it holds.
   Status Drain(std::string_view tenant_id, std::string_view worker_id);
-  // These leases end at once: the answer did not reach the worker, or it cannot do them after all.
-  // Tokens that it does not hold are ignored.
+  // Ends these leases at once, because the answer did not reach the worker or the worker cannot
+  // execute the tasks. Ignores tokens that the worker does not hold.
   Status GiveBack(std::string_view tenant_id, std::string_view worker_id,
                   const std::vector<std::string>& tokens);
-  // Its leases end at once.
+  // Removes the worker and ends its leases at once.
   Status Remove(std::string_view tenant_id, std::string_view worker_id);
 
-  // ---- for people
+  // ---- for operators
   std::vector<WorkerView> Workers(std::string_view tenant_id);
   std::vector<QueueView> Queues(std::string_view tenant_id);
-  // Tasks of all tenants: how many wait and are held, and the age of the oldest; and the workers.
+  // Totals over all tenants: waiting and held tasks, the age of the oldest task, and the number of
+  // workers.
   QueueView Totals();
   Status SetConcurrency(std::string_view tenant_id, std::string_view queue, std::uint32_t limit);
   std::uint64_t leases_lost() const;
   std::chrono::milliseconds lease() const;
-  // No poll gets a task any more, and none waits; reports are still taken. Before a shutdown.
+  // Prepares for a shutdown: from now on no poll gets a task or waits. Reports are still accepted.
   void StopLending();
 
-  // Without threads: ends leases, polls and workers whose time is over. Answers when to come again;
-  // unset: never.
+  // Ends leases and polls and forgets workers whose time is over. Returns when to call it again, or
+  // an unset timestamp for never. Must only be called if `threads` is false.
   Timestamp Tick();
 
   // ---- ToolBox

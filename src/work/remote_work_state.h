@@ -27,14 +27,14 @@ struct TaskIdHash {
   }
 };
 
-// The tables of remote work and what is done with them. Whatever is called outside (reports,
-// answers, secrets) is gathered under the lock as `Outcalls` and made without it.
+// The state of remote work and the operations on it. Calls to other components (reports, answers,
+// secrets) are collected in `Outcalls` under the lock and made after it is released.
 struct RemoteWork::State {
-  // A poll that is over, with what it gets.
+  // A poll to be answered, with its tasks.
   struct Answered {
     std::shared_ptr<RemotePoll> poll;
     std::vector<LentTask> tasks;
-    std::vector<TaskReports*> reports;  // of each task
+    std::vector<TaskReports*> reports;  // parallel to `tasks`
   };
   struct Gone {
     TaskId id;
@@ -46,7 +46,7 @@ struct RemoteWork::State {
     std::vector<Gone> cancelled;
     std::vector<Gone> beats;
   };
-  // A report whose lease has ended with it.
+  // An accepted report. Its lease has ended.
   struct Reported {
     TaskId id;
     TaskReports* reports;
@@ -58,7 +58,7 @@ struct RemoteWork::State {
         Random& random, RemoteWorkOptions options);
 
   // ---- under the lock: remote_work.cc
-  Timestamp Now();  // never goes back, and goes on from there
+  Timestamp Now();  // monotonic: does not repeat time if the clock jumps back
   std::string NewName();
   std::shared_ptr<RemoteWorker> Find(std::string_view tenant_id, std::string_view worker_id) const;
   void Seen(RemoteWorker& worker);
@@ -66,11 +66,11 @@ struct RemoteWork::State {
   Status CheckSpec(const WorkerSpec& spec) const;
   Status CheckRoom(const std::string& tenant_id) const;
   void StopLending(Outcalls& out);
-  void AnswerPolls(RemoteWorker& worker, Outcalls& out);  // with what they have
+  void AnswerPolls(RemoteWorker& worker, Outcalls& out);  // answers all its waiting polls
 
   // ---- under the lock: remote_lease.cc
   LentTask Lend(RemoteTask& task, RemoteWorker& worker);
-  // The lease and the task are over; the task is gone.
+  // Ends the lease and deletes the task.
   void End(RemoteTask& task, Outcalls& out);
   void Lose(RemoteTask& task, Outcalls& out);
   void Cancel(RemoteTask& task, bool force, Outcalls& out);
@@ -81,7 +81,8 @@ struct RemoteWork::State {
   std::vector<Reported> TakeReports(RemotePoll& poll, std::vector<WorkReport> reports,
                                     Outcalls& out);
   void Beat(RemotePoll& poll, const std::vector<std::string>& tokens, Outcalls& out);
-  // Its reports are durable: it gets tasks, or waits for them, or is over.
+  // Requires: all reports of the poll are durable. Answers it with tasks, answers it without, or
+  // lets it wait.
   void Settle(const std::shared_ptr<RemotePoll>& poll, Outcalls& out);
   bool Give(const std::shared_ptr<RemotePoll>& poll, Outcalls& out);
   void Park(const std::shared_ptr<RemotePoll>& poll);
@@ -107,23 +108,23 @@ struct RemoteWork::State {
   Random& random;
 
   mutable std::mutex mutex;
-  // All below is guarded by it.
+  // `mutex` guards all members below.
   Timestamp last_now{};
-  std::chrono::microseconds behind{0};  // how far the clock has jumped back
+  std::chrono::microseconds behind{0};  // total distance by which the clock has jumped back
   RemoteQueues queues;
   std::unordered_map<TaskId, std::unique_ptr<RemoteTask>, TaskIdHash> tasks;
   std::unordered_map<std::string_view, RemoteTask*> by_token;
-  std::list<RemoteTask*> leases;  // in the order of their ends
+  std::list<RemoteTask*> leases;  // ordered by the end of the lease
   std::unordered_map<std::string, std::shared_ptr<RemoteWorker>> workers;
-  std::list<RemoteWorker*> seen;  // in the order of their last calls
-  std::multimap<Timestamp, RemotePoll*> patience;
-  std::vector<RemoteShelf*> news;
-  std::vector<std::shared_ptr<RemotePoll>> durable;  // their reports are, since the last flush
+  std::list<RemoteWorker*> seen;                     // ordered by last call
+  std::multimap<Timestamp, RemotePoll*> patience;    // waiting polls by deadline
+  std::vector<RemoteShelf*> news;                    // shelves with new tasks since the last flush
+  std::vector<std::shared_ptr<RemotePoll>> durable;  // whose reports became durable since then
   std::uint64_t leases_lost = 0;
   bool lends = true;
 
   bool stop = false;
-  Timestamp timer_until{};  // when the timer looks again; unset: it is awake
+  Timestamp timer_until{};  // when the timer wakes up; unset while it is awake
   std::condition_variable timer_wake;
   std::thread timer;
 };

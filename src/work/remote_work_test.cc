@@ -33,7 +33,7 @@ class RemoteWorkTest : public testing::Test, protected Surroundings, protected R
 
 // ---- registration
 
-TEST_F(RemoteWorkTest, AWorkerSaysWhatItCanDoAndIsToldWhatIsWrong) {
+TEST_F(RemoteWorkTest, RegistrationReportsAllInvalidFields) {
   const auto faults_of = [this](WorkerSpec spec) {
     const auto registered = work_->Register(std::move(spec));
     std::string pointers;
@@ -83,10 +83,10 @@ TEST_F(RemoteWorkTest, AWorkerOfAnotherTenantIsNotFound) {
 
 // ---- tasks
 
-TEST_F(RemoteWorkTest, KindsOfThisMachineStayHereAndOthersWait) {
+TEST_F(RemoteWorkTest, LocalKindsRunHereAndOthersWaitForAWorker) {
   EXPECT_TRUE(work_->Has("echo"));
   EXPECT_TRUE(work_->Has("train"));
-  EXPECT_FALSE(work_->Has("shell")) << "a tool that is switched off";
+  EXPECT_FALSE(work_->Has("shell")) << "a disabled built-in tool";
   EXPECT_FALSE(work_->Has("not a name"));
   EXPECT_TRUE(work_->WaitsForWorker("train"));
   EXPECT_FALSE(work_->WaitsForWorker("echo"));
@@ -96,7 +96,7 @@ TEST_F(RemoteWorkTest, KindsOfThisMachineStayHereAndOthersWait) {
   EXPECT_EQ(Queue("train").waiting, 1U);
 }
 
-TEST_F(RemoteWorkTest, APollGetsWhatWaitsUpToItsSlots) {
+TEST_F(RemoteWorkTest, APollGetsWaitingTasksUpToItsSlots) {
   const std::string worker = RegisterFor("train", 3);
   Start({TaskOf("a"), TaskOf("b"), TaskOf("c"), TaskOf("d")});
   EXPECT_EQ(StepsOf(*Poll(worker, 2)), "a b ");
@@ -107,7 +107,7 @@ TEST_F(RemoteWorkTest, APollGetsWhatWaitsUpToItsSlots) {
   EXPECT_EQ(Queue("train").held, 3U);
 }
 
-TEST_F(RemoteWorkTest, APollThatWaitsGetsAllThatIsStartedTogether) {
+TEST_F(RemoteWorkTest, AWaitingPollGetsAllTasksThatAreStartedTogether) {
   const auto poll = Poll(RegisterFor("train"));
   EXPECT_TRUE(poll->waits());
   Start({TaskOf("a"), TaskOf("b"), TaskOf("c")});
@@ -117,7 +117,7 @@ TEST_F(RemoteWorkTest, APollThatWaitsGetsAllThatIsStartedTogether) {
   EXPECT_EQ(poll->get().lease, seconds(30));
 }
 
-TEST_F(RemoteWorkTest, APollThatWaitsInVainIsAnsweredInTime) {
+TEST_F(RemoteWorkTest, APollWithoutTasksIsAnsweredAtItsDeadline) {
   const auto poll = Poll(RegisterFor("train"));
   AdvanceClock(seconds(19));
   EXPECT_TRUE(poll->waits());
@@ -125,10 +125,10 @@ TEST_F(RemoteWorkTest, APollThatWaitsInVainIsAnsweredInTime) {
   ASSERT_FALSE(poll->waits());
   EXPECT_TRUE(poll->get().tasks.empty());
   Start("a");
-  EXPECT_EQ(Queue("train").waiting, 1U) << "nobody asks any more";
+  EXPECT_EQ(Queue("train").waiting, 1U) << "no poll is waiting any more";
 }
 
-TEST_F(RemoteWorkTest, APollWithoutPatienceIsAnsweredAtOnce) {
+TEST_F(RemoteWorkTest, APollWithoutAWaitIsAnsweredAtOnce) {
   EXPECT_FALSE(Poll(RequestOf(RegisterFor("train"), 10, seconds(0)))->waits());
 }
 
@@ -159,7 +159,7 @@ TEST_F(RemoteWorkTest, TokensAreLongAndDiffer) {
   EXPECT_NE(poll->task(0).token, poll->task(1).token);
 }
 
-TEST_F(RemoteWorkTest, TheEngineIsToldWhenATaskWithATimeoutIsTaken) {
+TEST_F(RemoteWorkTest, TheEngineIsNotifiedWhenATaskWithATimeoutIsTaken) {
   Task timed = TaskOf("timed");
   timed.timeout = Milliseconds(1'000);
   Start({timed, TaskOf("plain")});
@@ -171,7 +171,7 @@ TEST_F(RemoteWorkTest, TheEngineIsToldWhenATaskWithATimeoutIsTaken) {
 
 // ---- reports
 
-TEST_F(RemoteWorkTest, AReportIsAnsweredWhenItIsDurableWithTheTaskThatFollows) {
+TEST_F(RemoteWorkTest, AReportIsAnsweredOnceDurableWithTheTaskThatFollows) {
   const std::string worker = RegisterFor("train");
   Start("a");
   const auto first = Poll(worker);
@@ -179,14 +179,14 @@ TEST_F(RemoteWorkTest, AReportIsAnsweredWhenItIsDurableWithTheTaskThatFollows) {
   ASSERT_EQ(reports_.finished.size(), 1U);
   EXPECT_EQ(reports_.finished[0].outcome.result, "1");
   EXPECT_TRUE(poll->waits());
-  work_->Start(TaskOf("b"), reports_);  // by the commit that takes the report
+  work_->Start(TaskOf("b"), reports_);  // by the commit that records the report
   Commit();
   ASSERT_FALSE(poll->waits());
   EXPECT_EQ(StepsOf(*poll), "b ");
   EXPECT_TRUE(poll->get().refused.empty());
 }
 
-TEST_F(RemoteWorkTest, AReportThatNothingFollowsWaitsForOtherWork) {
+TEST_F(RemoteWorkTest, APollWithAReportWaitsForOtherTasksIfNoneFollows) {
   const std::string worker = RegisterFor("train");
   Start("a");
   const auto poll = Report(worker, Poll(worker)->task().token);
@@ -212,7 +212,7 @@ TEST_F(RemoteWorkTest, APollThatOnlyReportsIsAnsweredWhenAllReportsAreDurable) {
   EXPECT_FALSE(poll->waits());
 }
 
-TEST_F(RemoteWorkTest, AReportThatTheEngineRefusesIsNamed) {
+TEST_F(RemoteWorkTest, AReportThatTheEngineRejectsIsListedAsRefused) {
   const std::string worker = RegisterFor("train");
   Start("a");
   const std::string token = Poll(worker)->task().token;
@@ -225,7 +225,7 @@ TEST_F(RemoteWorkTest, AReportThatTheEngineRefusesIsNamed) {
   EXPECT_EQ(poll->get().refused[0].error.code, ErrorCode::kStepAttemptStale);
 }
 
-TEST_F(RemoteWorkTest, AReportOfWhatIsNotHeldIsRefused) {
+TEST_F(RemoteWorkTest, AReportOnATaskThatIsNotHeldIsRejected) {
   const std::string worker = RegisterFor("train");
   const std::string other = RegisterFor("train");
   Start("a");
@@ -254,7 +254,7 @@ TEST_F(RemoteWorkTest, FreedSlotsServeOtherPollsOfTheWorker) {
   EXPECT_EQ(StepsOf(*waiting), "b ");
 }
 
-TEST_F(RemoteWorkTest, FailuresAreRecordedInWordsTheLogKnows) {
+TEST_F(RemoteWorkTest, InvalidErrorCodesAndCategoriesAreReplaced) {
   const std::string worker = RegisterFor("train");
   Start("a");
   Report(worker, Poll(worker)->task().token, TaskOutcome::Failure("not a code!", "", true, "ODD"));
@@ -263,7 +263,7 @@ TEST_F(RemoteWorkTest, FailuresAreRecordedInWordsTheLogKnows) {
   EXPECT_TRUE(reports_.finished.at(0).outcome.retryable);
 }
 
-TEST_F(RemoteWorkTest, ALargeResultLiesInTheArtifactStore) {
+TEST_F(RemoteWorkTest, ALargeResultIsMovedToTheArtifactStore) {
   const std::string worker = RegisterFor("train");
   Start("a");
   const std::string large = "\"" + std::string(70'000, 'x') + "\"";
@@ -278,7 +278,7 @@ TEST_F(RemoteWorkTest, ALargeResultLiesInTheArtifactStore) {
   EXPECT_EQ(*read, large);
 }
 
-TEST_F(RemoteWorkTest, TooLargeABatchIsRefused) {
+TEST_F(RemoteWorkTest, ATooLargeBatchIsRejected) {
   PollRequest request = RequestOf(RegisterFor("train"));
   request.heartbeats.resize(options_.batch_max + 1);
   EXPECT_EQ(CodeOf(*Poll(std::move(request))), "INVALID_ARGUMENT");
@@ -286,7 +286,7 @@ TEST_F(RemoteWorkTest, TooLargeABatchIsRefused) {
 
 // ---- secrets
 
-TEST_F(RemoteWorkTest, SecretsAreInTheInputsOfTheWorkerAndMaskedInItsReport) {
+TEST_F(RemoteWorkTest, SecretsAreInsertedIntoInputsAndMaskedInReports) {
   Task task = TaskOf("a");
   task.secrets = {{"password", "env", "PASSWORD", ""}};
   task.secret_prefix = "$secret-0:";
@@ -305,7 +305,7 @@ TEST_F(RemoteWorkTest, SecretsAreInTheInputsOfTheWorkerAndMaskedInItsReport) {
   EXPECT_EQ(recorded.result, R"("***")");
 }
 
-TEST_F(RemoteWorkTest, ATaskWhoseSecretIsMissingFailsAndIsNotLent) {
+TEST_F(RemoteWorkTest, ATaskWhoseSecretIsMissingFailsAndIsNotLeased) {
   Task task = TaskOf("a");
   task.secrets = {{"password", "env", "NOWHERE", ""}};
   Start({task, TaskOf("b")});

@@ -15,7 +15,7 @@
 
 namespace everstep {
 
-// The engine's side, played by a test: reports become durable when it says so.
+// Stands in for the engine in tests. Reports become durable when the test calls Commit.
 class HeldReports final : public TaskReports {
  public:
   struct Report {
@@ -40,7 +40,7 @@ class HeldReports final : public TaskReports {
   std::vector<TaskId> beats;
 };
 
-// The machine's own tools: `echo` and nothing else.
+// Local tools that only consist of `echo`.
 class EchoOnly final : public ToolBox {
  public:
   bool Has(std::string_view kind) const override { return kind == "echo"; }
@@ -54,7 +54,7 @@ class EchoOnly final : public ToolBox {
   std::vector<std::string> Kinds() const override { return {"echo"}; }
 };
 
-// Remote work with verbs for both of its sides.
+// RemoteWork with helpers for the engine's side and the workers' side.
 class RemoteWorkbench {
  public:
   struct Answer {
@@ -104,7 +104,7 @@ class RemoteWorkbench {
     task.inputs = R"({"n":1})";
     return task;
   }
-  // As a lane does after a commit.
+  // Starts tasks as a lane does after a commit.
   void Start(std::vector<Task> tasks) {
     for (Task& task : tasks) work_->Start(std::move(task), reports_);
     work_->Flush();
@@ -114,7 +114,7 @@ class RemoteWorkbench {
   std::shared_ptr<Answer> Poll(PollRequest request) {
     auto answer = std::make_shared<Answer>();
     work_->Poll(std::move(request), [answer](Result<PollAnswer> given) {
-      EVERSTEP_ASSERT(answer->waits());  // answered once
+      EVERSTEP_ASSERT(answer->waits());  // must be answered only once
       answer->given.emplace(std::move(given));
     });
     return answer;
@@ -137,7 +137,7 @@ class RemoteWorkbench {
     request.reports.push_back({token, std::move(outcome)});
     return Poll(std::move(request));
   }
-  // All reports that came are durable.
+  // Answers all collected reports with `status` and flushes, as a commit does.
   void Commit(const Status& status = Ok()) {
     auto reports = std::exchange(reports_.finished, {});
     for (auto& report : reports) {

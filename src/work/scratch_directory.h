@@ -6,10 +6,12 @@
 
 namespace everstep {
 
-// An empty directory for one attempt of a step, removed with everything in it.
+// A directory for one attempt of a step, initially empty. The destructor removes it with its
+// contents.
 class ScratchDirectory {
  public:
-  // Below `parent`, which is made when it is missing. kStoreIo.
+  // Creates a directory below `parent`, which is created if it is missing. Returns kStoreIo on
+  // failure.
   static Result<ScratchDirectory> Make(const std::string& parent);
   ~ScratchDirectory();
   ScratchDirectory(ScratchDirectory&& other) noexcept;

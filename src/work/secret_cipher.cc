@@ -71,7 +71,7 @@ std::optional<std::string> Decrypt(std::string_view key, std::string_view nonce,
 
 std::optional<std::string> KeyFromPassphrase(std::string_view passphrase, std::string_view salt,
                                              std::uint8_t cost) {
-  constexpr std::uint8_t kCostMax = 20;  // a gigabyte: more is an attack, not a setting
+  constexpr std::uint8_t kCostMax = 20;  // 1 GiB of memory; reject files that demand more
   constexpr std::uint64_t kMemoryMax = 2ULL << 30;
   if (cost == 0 || cost > kCostMax) return std::nullopt;
   std::string key(kCipherKeyBytes, '\0');

@@ -48,7 +48,7 @@ std::optional<std::string> FileBytes(const std::string& path, std::size_t bytes_
   return bytes;
 }
 
-// What stands before the encrypted text.
+// The fields before the encrypted text.
 struct Header {
   std::uint8_t version = kVersion;
   std::uint8_t source = 0;
@@ -107,7 +107,7 @@ Result<SecretFileKey> SecretFileKey::FromFile(const std::string& path) {
     }
   }
   return Error{ErrorCode::kSecretUnavailable,
-               path + ": not a key of 32 bytes or 64 lower-case hexadecimal digits",
+               path + ": not a key; it must have 32 bytes or 64 lower-case hexadecimal digits",
                {}};
 }
 
@@ -142,10 +142,10 @@ std::string SecretFile::RandomBytes(std::size_t count) {
 Result<std::string> SecretFile::KeyFor(const std::string& salt, std::uint8_t cost) {
   if (cost == 0) {
     if (given_.key.size() == kCipherKeyBytes) return given_.key;
-    return Unavailable("it is opened with a key file, and none was given");
+    return Unavailable("it requires a key file, but none was given");
   }
   if (given_.passphrase.empty()) {
-    return Unavailable("it is opened with a passphrase, and none was given");
+    return Unavailable("it requires a passphrase, but none was given");
   }
   if (derived_.salt == salt && derived_.cost == cost) return derived_.key;
   auto key = KeyFromPassphrase(given_.passphrase, salt, cost);
@@ -162,7 +162,7 @@ Result<std::vector<SecretFile::Secret>> SecretFile::Read() {
   if (!bytes) return Unavailable("cannot be read");
   ByteReader reader(*bytes);
   const auto header = Header::Read(reader);
-  if (!header) return Unavailable("is not a secret file of format 1 or 2");
+  if (!header) return Unavailable("is not a secret file of version 1 or 2");
   auto key = KeyFor(header->salt, header->source == kFromPassphrase ? header->cost : 0);
   if (!key) return key.error();
   const auto text = Decrypt(*key, header->nonce, header->Written(), reader.rest());
@@ -185,7 +185,7 @@ Result<std::vector<SecretFile::Secret>> SecretFile::Read() {
   return secrets;
 }
 
-// False: the document is none.
+// Adds the secrets in a JSON object to `secrets`. Returns false if it is invalid.
 bool SecretFile::Take(const SecretOwner& owner, const Value& document,
                       std::vector<Secret>& secrets) {
   if (document.kind() != Value::Kind::kMap) return false;
@@ -237,7 +237,7 @@ Status SecretFile::Write(const std::vector<Secret>& secrets) {
   const bool scrypt = given_.key.empty();
   header.source = scrypt ? kFromPassphrase : kFromKeyFile;
   header.cost = scrypt ? kCost : 0;
-  // The salt stays as long as this object knows the key made with it.
+  // Reuse the salt of the cached key.
   const bool derived = scrypt && derived_.cost == kCost;
   header.salt =
       derived ? derived_.salt : (scrypt ? RandomBytes(kSaltBytes) : std::string(kSaltBytes, '\0'));
@@ -246,7 +246,8 @@ Status SecretFile::Write(const std::vector<Secret>& secrets) {
   if (!key) return key.error();
   const std::string start = header.Written();
   const std::string bytes = start + Encrypt(*key, header.nonce, start, text);
-  if (bytes.size() > kFileBytesMax) return Unavailable("would become too large");
+  if (bytes.size() > kFileBytesMax)
+    return Unavailable("the file would become too large; remove secrets");
 
   const std::string fresh = path_ + ".new";
   const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));

@@ -11,21 +11,21 @@
 
 namespace everstep {
 
-// What opens a secret file: a passphrase, or the 32 bytes of a key.
+// The key of a secret file: a passphrase or 32 bytes.
 struct SecretFileKey {
   std::string passphrase;
-  std::string key;  // 32 bytes; wins over the passphrase
+  std::string key;  // 32 bytes; if set, the passphrase is not used
 
-  // From a file that holds 32 bytes, or 64 hexadecimal digits and an optional line end.
-  // kSecretUnavailable.
+  // Reads a key from a file that contains 32 bytes, or 64 hexadecimal digits and an optional line
+  // end. Returns kSecretUnavailable on failure.
   static Result<SecretFileKey> FromFile(const std::string& path);
 };
 
-// Secrets by key in one encrypted file, readable by its owner only. The format, integers
-// big-endian:
+// Secrets by key in one encrypted file that only its owner can read. The format, with big-endian
+// integers:
 //
 //   "everstep-secrets"  16 bytes
-//   version             u8   2; files of version 1 are read
+//   version             u8   2; version 1 is also accepted
 //   key source          u8   1: scrypt of a passphrase, 2: a key file
 //   log2 of N           u8   scrypt: 15; zero with a key file
 //   r, p                u32  scrypt: 8 and 1; zero with a key file
@@ -34,14 +34,14 @@ struct SecretFileKey {
 //   text                AES-256-GCM of the JSON object
 //                         {"server": SECRETS, "tenants": {"<tenant>": SECRETS}}, with SECRETS
 //                         {"<key>": {"version": "3", "value": "…"}};
-//                       all that stands before is authenticated with it
+//                       all preceding fields are authenticated as well
 //   tag                 16 bytes
 //
-// In version 1 the text is SECRETS alone; they belong to the tenant "default". The next change
+// In version 1 the text is just SECRETS, which belong to the tenant "default". The next change
 // writes version 2.
 //
-// A change writes a new file beside the old one, syncs it and renames it. Thread-safe; between
-// processes the last writer wins.
+// A change writes a new file beside the old one, syncs it and renames it. Thread-safe. If several
+// processes write, the last writer wins.
 class SecretFile final : public SecretProvider {
  public:
   struct Entry {
@@ -52,18 +52,18 @@ class SecretFile final : public SecretProvider {
 
   SecretFile(std::string path, SecretFileKey key, Random& random);
 
-  // SecretProvider. Reads the file anew, so that a changed secret is seen by the next task. What
-  // the server has no secret of its own for is looked up among those of the tenant "default",
-  // which are the operator's too.
+  // SecretProvider. Reads the file on each call, so that the next task sees a changed secret. If
+  // the server itself has no such secret, falls back to those of the tenant "default", which also
+  // belong to the operator.
   Result<std::string> Get(const SecretOwner& owner, const SecretRef& ref) override;
 
-  // Owners, keys and versions, sorted; none where there is no file. kSecretUnavailable: it cannot
-  // be opened with this key, or is damaged.
+  // Returns owners, keys and versions, sorted; an empty list if there is no file. Returns
+  // kSecretUnavailable if the key is wrong or the file is damaged.
   Result<std::vector<Entry>> List();
-  // Answers the new version: "1" at first, then one more each time.
-  // kInvalidArgument: the key or the value is empty.
+  // Returns the new version: "1" at first, then incremented by one. Returns kInvalidArgument if the
+  // key or the value is empty.
   Result<std::string> Set(const SecretOwner& owner, std::string_view key, std::string_view value);
-  // kSecretUnavailable: the owner has none of that key.
+  // Returns kSecretUnavailable if the owner has no secret with that key.
   Status Remove(const SecretOwner& owner, std::string_view key);
 
  private:
@@ -95,7 +95,7 @@ class SecretFile final : public SecretProvider {
   const SecretFileKey given_;
   Random& random_;
   std::mutex mutex_;
-  Derived derived_;  // the last one: scrypt is slow on purpose
+  Derived derived_;  // caches the last derived key, since scrypt is slow by design
 };
 
 }  // namespace everstep

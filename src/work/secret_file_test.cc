@@ -49,7 +49,7 @@ TEST_F(SecretFileTest, SecretsAreSetReadListedAndRemoved) {
   EXPECT_EQ(*file.Get(kMine, {"x", "file", "b", ""}), "value of b");
 }
 
-TEST_F(SecretFileTest, AnOwnerSeesNobodyElsesSecrets) {
+TEST_F(SecretFileTest, AnOwnerDoesNotSeeTheSecretsOfOthers) {
   const SecretOwner acme = SecretOwner::Tenant("acme");
   const SecretOwner umbrella = SecretOwner::Tenant("umbrella");
   const SecretOwner server = SecretOwner::Server();
@@ -83,20 +83,20 @@ TEST_F(SecretFileTest, TheServerFallsBackToTheDefaultTenant) {
   EXPECT_EQ(*file.Get(SecretOwner::Server(), {"x", "file", "hook", ""}), "of the server");
 }
 
-TEST_F(SecretFileTest, AnEmptyKeyOrValueIsRefused) {
+TEST_F(SecretFileTest, AnEmptyKeyOrValueIsRejected) {
   SecretFile file = Open("open sesame");
   EXPECT_EQ(file.Set(kMine, "k", "").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(file.Set(kMine, "", "v").error().code, ErrorCode::kInvalidArgument);
   EXPECT_TRUE(file.List()->empty());
 }
 
-// As an earlier version wrote it: no tenants, all secrets in one object.
+// A file of version 1 has no tenants; all secrets are in one object.
 TEST_F(SecretFileTest, SecretsWithoutATenantBelongToTheDefaultTenant) {
   const std::string key(32, 'k');
   const std::string nonce(12, 'n');
   std::string start = "everstep-secrets";
   start.push_back(1);              // version
-  start.push_back(2);              // of a key file
+  start.push_back(2);              // key source: key file
   start.append(1 + 8 + 16, '\0');  // no scrypt
   start += nonce;
   const std::string text = R"({"hook":{"version":"3","value":"old"}})";
@@ -109,7 +109,7 @@ TEST_F(SecretFileTest, SecretsWithoutATenantBelongToTheDefaultTenant) {
   EXPECT_EQ(*again.Get(kMine, {"x", "file", "hook", ""}), "new");
 }
 
-TEST_F(SecretFileTest, TheFileGivesNothingAway) {
+TEST_F(SecretFileTest, TheFileContainsNoPlainText) {
   SecretFile file = Open("open sesame");
   ASSERT_TRUE(file.Set(kMine, "name-of-secret", "value-of-secret"));
   const std::string first = Bytes();
@@ -119,19 +119,19 @@ TEST_F(SecretFileTest, TheFileGivesNothingAway) {
   struct stat about {};
   ASSERT_EQ(::stat(path_.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600U);
-  // A nonce is never used twice.
+  // Each write must use a new nonce.
   ASSERT_TRUE(file.Set(kMine, "name-of-secret", "value-of-secret"));
   EXPECT_NE(Bytes().substr(43, 12), first.substr(43, 12));
 }
 
-TEST_F(SecretFileTest, AnotherPassphraseOrAnyChangedByteIsRefused) {
+TEST_F(SecretFileTest, AWrongPassphraseOrAnyChangedByteIsRejected) {
   ASSERT_TRUE(Open("right").Set(kMine, "k", "v"));
   EXPECT_EQ(Open("wrong").List().error().code, ErrorCode::kSecretUnavailable);
   EXPECT_EQ(Open("").List().error().code, ErrorCode::kSecretUnavailable);
   const std::string good = Bytes();
   SecretFile file = Open("right");
   for (std::size_t i = 0; i < good.size(); ++i) {
-    if (i >= 18 && i < 43) continue;  // another key is derived: slow, and tried below
+    if (i >= 18 && i < 43) continue;  // these change the derived key: slow, and tested below
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 1);
     std::ofstream(path_, std::ios::binary) << bad;
@@ -149,7 +149,7 @@ TEST_F(SecretFileTest, AnotherPassphraseOrAnyChangedByteIsRefused) {
   EXPECT_TRUE(file.List());
 }
 
-TEST_F(SecretFileTest, AKeyFileOpensItToo) {
+TEST_F(SecretFileTest, AKeyFileCanBeUsedInsteadOfAPassphrase) {
   std::ofstream(directory_ / "key") << std::string(64, 'a') << "\n";
   const auto key = SecretFileKey::FromFile(directory_ / "key");
   ASSERT_TRUE(key);

@@ -8,9 +8,9 @@
 namespace everstep {
 namespace {
 
-// Fewer characters than this say too little to be taken for a part of a secret.
+// Shorter forms are not masked: they would match ordinary text.
 constexpr std::size_t kFormBytesMin = 4;
-// How deep JSON in JSON is looked into; each level may double the length of a form.
+// The levels of JSON in JSON that are searched. Each level may double the length of a form.
 constexpr int kEscapesMax = 4;
 
 std::string Escaped(std::string_view value) {
@@ -27,8 +27,8 @@ std::string SlashEscaped(std::string_view escaped) {
   return text;
 }
 
-// The characters of base64 text that depend on `value` alone when `before` bytes (mod 3) precede it
-// and anything follows.
+// The base64 characters that are determined by `value` alone if `before` bytes (mod 3) precede it,
+// whatever follows it.
 std::string Base64Core(const std::string& value, std::size_t before) {
   const std::size_t first = before == 0 ? 0 : before + 1;
   const std::string text = Base64(std::string(before, '\0') + value);
@@ -53,7 +53,7 @@ std::string LowerHex(std::string percent_encoded) {
   return percent_encoded;
 }
 
-// As a form field: a space is "+".
+// The encoding of form fields, in which a space is "+".
 std::string PlusForSpace(std::string_view percent_encoded) {
   std::string field;
   while (!percent_encoded.empty()) {
@@ -79,7 +79,7 @@ SecretMask::SecretMask(const std::vector<std::string>& values) {
   for (const std::string& value : values) {
     if (value.size() < kSecretBytesMin) continue;
     add(value);
-    // JSON in a text of JSON is escaped again, and some writers escape the slash too.
+    // JSON inside a JSON string is escaped again, and some writers also escape the slash.
     for (std::string form : {Escaped(value), SlashEscaped(Escaped(value))}) {
       for (int depth = 0; depth < kEscapesMax; ++depth, form = Escaped(form)) add(form);
     }

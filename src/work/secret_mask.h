@@ -8,10 +8,10 @@
 
 namespace everstep {
 
-// Takes secret values out of what is about to be recorded. Finds each value as it is, as JSON
-// escapes it, percent-encoded, and in base64 (both alphabets, also inside a longer encoded text, as
-// in a Basic authorization header). Values shorter than kSecretBytesMin are not masked: they would
-// blot out ordinary text. Immutable.
+// Removes secret values from data before it is recorded. Finds each value in plain form,
+// JSON-escaped, percent-encoded, and in base64 (both alphabets, also inside a longer encoded text,
+// as in a Basic authorization header). Values shorter than kSecretBytesMin are not masked, since
+// that would mask ordinary text. Immutable.
 class SecretMask {
  public:
   static constexpr std::string_view kShown = "***";
@@ -22,9 +22,9 @@ class SecretMask {
 
   bool empty() const { return forms_.empty(); }
   std::string Mask(std::string_view text) const;
-  // Of text whose end was cut off: the start of a value at its end is masked as well.
+  // For text that was truncated: also masks the beginning of a value at the end of the text.
   std::string MaskCut(std::string_view text) const;
-  // Every text in it, and every key.
+  // Masks every text, number and key in the value.
   Value Mask(const Value& value) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace everstep {
 namespace {
 
-TEST(SecretMask, MasksAValueInEverySpelling) {
+TEST(SecretMask, MasksAValueInEveryEncoding) {
   const std::string secret = "p4ss word\n\"+/";
   const SecretMask mask({secret});
   EXPECT_EQ(mask.Mask("a " + secret + " b"), "a *** b");
@@ -46,7 +46,7 @@ TEST(SecretMask, LeavesShortValuesAndOtherTextAlone) {
   EXPECT_EQ(SecretMask({"secret"}).Mask("nothing here"), "nothing here");
 }
 
-TEST(SecretMask, HalfAValueAtACutEndIsMasked) {
+TEST(SecretMask, ATruncatedValueAtTheEndIsMasked) {
   const SecretMask mask({"hidden value"});
   EXPECT_EQ(mask.MaskCut("it is hidden va"), "it is ***");
   EXPECT_EQ(mask.MaskCut("it is h"), "it is ***");
@@ -54,7 +54,7 @@ TEST(SecretMask, HalfAValueAtACutEndIsMasked) {
   EXPECT_EQ(mask.MaskCut("it is open"), "it is open");
 }
 
-TEST(SecretMask, ALongerSecretThatHoldsAShorterIsMaskedWhole) {
+TEST(SecretMask, ASecretThatContainsAnotherIsMaskedWhole) {
   const SecretMask mask({"abcd", "abcdefgh"});
   EXPECT_EQ(mask.Mask("abcdefgh abcd"), "*** ***");
 }
@@ -69,16 +69,16 @@ RC_GTEST_PROP(SecretMask, FindsAValueInsideLongerBase64, ()) {
   RC_ASSERT(masked.find("***") != std::string::npos);
 }
 
-RC_GTEST_PROP(Encoding, Base64ComesBack, (const std::string& bytes)) {
+RC_GTEST_PROP(Encoding, Base64RoundTrips, (const std::string& bytes)) {
   RC_ASSERT(FromBase64(Base64(bytes)) == bytes);
 }
 
-RC_GTEST_PROP(Encoding, WhatIsMadeValidIsUtf8, (const std::string& bytes)) {
+RC_GTEST_PROP(Encoding, ValidUtf8ReturnsUtf8, (const std::string& bytes)) {
   RC_ASSERT(IsUtf8(ValidUtf8(bytes)));
   if (IsUtf8(bytes)) RC_ASSERT(ValidUtf8(bytes) == bytes);
 }
 
-TEST(Encoding, Base64IsThatOfRfc4648) {
+TEST(Encoding, Base64AgreesWithRfc4648) {
   const std::pair<std::string, std::string> examples[] = {{"", ""},
                                                           {"f", "Zg=="},
                                                           {"fo", "Zm8="},
@@ -93,7 +93,7 @@ TEST(Encoding, Base64IsThatOfRfc4648) {
   }
 }
 
-TEST(Encoding, RefusesWhatIsNotBase64OrUtf8) {
+TEST(Encoding, RejectsInvalidBase64AndUtf8) {
   EXPECT_EQ(FromBase64("a"), std::nullopt);
   EXPECT_EQ(FromBase64("ab!d"), std::nullopt);
   EXPECT_EQ(FromBase64("YQ"), "a");

@@ -5,15 +5,15 @@
 
 namespace everstep {
 
-// Whose secrets are meant: those of one tenant, or those of the server's own settings. Tenants do
-// not see each other's secrets, nor the server's.
+// The owner of secrets: one tenant, or the server for its own settings. Tenants see neither each
+// other's secrets nor the server's.
 class SecretOwner {
  public:
   static SecretOwner Tenant(std::string_view tenant_id) { return {false, tenant_id}; }
   static SecretOwner Server() { return {true, {}}; }
 
   bool is_server() const { return is_server_; }
-  const std::string& tenant_id() const { return tenant_id_; }  // empty: the server
+  const std::string& tenant_id() const { return tenant_id_; }  // empty for the server
 
   bool operator==(const SecretOwner&) const = default;
   auto operator<=>(const SecretOwner&) const = default;

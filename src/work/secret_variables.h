@@ -10,12 +10,12 @@
 
 namespace everstep {
 
-// Which environment variables of the process the plans of which tenant may read as secrets. None
-// by default; the server's own settings may read any.
+// Defines which environment variables of the process the plans of each tenant may read as secrets.
+// None by default. The server's own settings may read any variable.
 class SecretVariables {
  public:
-  // One rule is "TENANT=NAME"; the name may end in *, which stands for any rest, and the tenant
-  // may be *, which stands for every tenant. kInvalidArgument names each rule that is none.
+  // A rule is "TENANT=NAME". The name may end in *, which matches any suffix, and the tenant may be
+  // *, which matches every tenant. Returns kInvalidArgument with a fault for each invalid rule.
   static Result<SecretVariables> Parse(std::span<const std::string> rules);
   static SecretVariables All();
 

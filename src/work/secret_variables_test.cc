@@ -17,14 +17,14 @@ SecretVariables Rules(const std::vector<std::string>& rules) {
   return *SecretVariables::Parse(rules);
 }
 
-TEST(SecretVariables, NothingIsAllowedByDefaultButToTheServer) {
+TEST(SecretVariables, ByDefaultOnlyTheServerMayReadVariables) {
   const SecretVariables none;
   EXPECT_FALSE(none.Allows(kAcme, "PATH"));
   EXPECT_FALSE(none.Allows(SecretOwner::Tenant(""), "PATH"));
   EXPECT_TRUE(none.Allows(SecretOwner::Server(), "PATH"));
 }
 
-TEST(SecretVariables, ATenantReadsWhatItsRulesName) {
+TEST(SecretVariables, ATenantReadsTheVariablesOfItsRules) {
   const SecretVariables rules = Rules({"acme=STRIPE_KEY", "acme=ACME_*", "umbrella=T_VIRUS"});
   EXPECT_TRUE(rules.Allows(kAcme, "STRIPE_KEY"));
   EXPECT_TRUE(rules.Allows(kAcme, "ACME_X"));
@@ -36,7 +36,7 @@ TEST(SecretVariables, ATenantReadsWhatItsRulesName) {
   EXPECT_TRUE(Rules({"*=SHARED"}).Allows(kUmbrella, "SHARED"));
 }
 
-TEST(SecretVariables, ARuleThatIsNoneIsNamed) {
+TEST(SecretVariables, InvalidRulesAreReported) {
   for (const char* bad : {"STRIPE_KEY", "acme=", "=X", "a b=X", "acme=A*B", "acme=A=B", ""}) {
     const std::vector<std::string> rules = {"acme=FINE", bad};
     const auto parsed = SecretVariables::Parse(rules);
@@ -47,7 +47,7 @@ TEST(SecretVariables, ARuleThatIsNoneIsNamed) {
   }
 }
 
-TEST(Secrets, ATenantCannotTellWhatIsForbiddenFromWhatIsNotThere) {
+TEST(Secrets, ATenantCannotDistinguishForbiddenFromMissingSecrets) {
   std::vector<std::string> reasons;
   Secrets secrets([&reasons](const SecretOwner&, const SecretRef&, const std::string& why) {
     reasons.push_back(why);
@@ -66,7 +66,7 @@ TEST(Secrets, ATenantCannotTellWhatIsForbiddenFromWhatIsNotThere) {
   const std::string forbidden = message("SET_THEIRS");
   EXPECT_EQ(message("GONE_1"), forbidden);
   ASSERT_EQ(reasons.size(), 2U);
-  EXPECT_NE(reasons[0].find("does not let"), std::string::npos) << reasons[0];
+  EXPECT_NE(reasons[0].find("does not allow"), std::string::npos) << reasons[0];
   EXPECT_NE(reasons[1].find("is not set"), std::string::npos) << reasons[1];
 }
 

@@ -14,8 +14,8 @@ EnvironmentSecrets::EnvironmentSecrets(Environment environment, SecretVariables 
 
 Result<std::string> EnvironmentSecrets::Get(const SecretOwner& owner, const SecretRef& ref) {
   if (!allowed_.Allows(owner, ref.key)) {
-    return Unavailable(ref, "the setting secrets.env does not let tenant " + owner.tenant_id() +
-                                " read the environment variable " + ref.key);
+    return Unavailable(ref, "the setting secrets.env does not allow tenant " + owner.tenant_id() +
+                                " to read the environment variable " + ref.key);
   }
   auto value = environment_(ref.key);
   if (!value) return Unavailable(ref, "the environment variable " + ref.key + " is not set");
@@ -35,7 +35,7 @@ Result<std::string> Secrets::Get(const SecretOwner& owner, const SecretRef& ref)
   if (value || !report_ || owner.is_server()) return value;
   report_(owner, ref, value.error().message);
   return Unavailable(ref, "the provider '" + ref.provider + "' has no '" + ref.key +
-                              "' for this tenant; the server's log says why");
+                              "' for this tenant; see the server's log for the reason");
 }
 
 }  // namespace everstep

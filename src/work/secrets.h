@@ -15,19 +15,21 @@
 
 namespace everstep {
 
-// Reads a setting of the machine by name, such as an environment variable; nothing: not set.
+// Reads a setting of the machine by name, such as an environment variable. Returns nullopt if it is
+// not set.
 using Environment = std::function<std::optional<std::string>(std::string_view)>;
 
-// Where values of secrets come from. Thread-safe.
+// A source of secret values. Thread-safe.
 class SecretProvider {
  public:
   virtual ~SecretProvider() = default;
-  // kSecretUnavailable: the owner has none of that key or version, may not read it, or the source
-  // cannot be read. The message names the key, never a value.
+  // Returns kSecretUnavailable if the owner has no secret of that key and version, is not allowed
+  // to read it, or if the source cannot be read. The message contains the key but never a value.
   virtual Result<std::string> Get(const SecretOwner& owner, const SecretRef& ref) = 0;
 };
 
-// The key is the name of an environment variable, which the owner must be allowed to read.
+// Reads secrets from environment variables. The key is the name of a variable, which the owner must
+// be allowed to read.
 class EnvironmentSecrets final : public SecretProvider {
  public:
   EnvironmentSecrets(Environment environment, SecretVariables allowed);
@@ -38,20 +40,20 @@ class EnvironmentSecrets final : public SecretProvider {
   const SecretVariables allowed_;
 };
 
-// Hears why a secret was unavailable. Any thread.
+// Receives the reason why a secret was unavailable. May be called on any thread.
 using SecretReport =
     std::function<void(const SecretOwner& owner, const SecretRef& ref, const std::string& why)>;
 
-// The providers by name. Filled before it is shared.
+// The secret providers by name. All providers must be added before it is shared between threads.
 class Secrets {
  public:
-  // With a report, a tenant's error says only that the secret is unavailable, in the same words
-  // whatever the reason, and the reason goes to the report: a tenant must not learn what else there
-  // is. Without, the error gives the reason.
+  // With a report, the error for a tenant is the same for all reasons, and the reason goes to the
+  // report only: a tenant must not learn which other secrets exist. Without a report, the error
+  // gives the reason.
   explicit Secrets(SecretReport report = {}) : report_(std::move(report)) {}
 
   void Add(std::string name, std::unique_ptr<SecretProvider> provider);
-  // kSecretUnavailable: no such provider, or as it says.
+  // Returns kSecretUnavailable if there is no such provider, or the error of the provider.
   Result<std::string> Get(const SecretOwner& owner, const SecretRef& ref) const;
 
  private:

@@ -23,7 +23,7 @@ class SecretsTest : public testing::Test {
     return task;
   }
 
-  // Nowhere, in no spelling that gives it away.
+  // Expects that no part of the outcome contains the secret in any encoding.
   static void ExpectNoCanary(const TaskOutcome& outcome) {
     for (const std::string& text : {outcome.result, outcome.artifacts, outcome.error_message,
                                     outcome.details, outcome.error_code}) {
@@ -39,9 +39,9 @@ class SecretsTest : public testing::Test {
   ToolWorkbench bench_{directory_.path()};
 };
 
-TEST_F(SecretsTest, ATaskGetsTheValueAndItsResultDoesNotShowIt) {
+TEST_F(SecretsTest, ATaskGetsTheValueButItsResultDoesNotContainIt) {
   LoopbackHttpServer server([](const LoopbackHttpServer::Request& request) {
-    // Proof that it arrived, then every way to give it back.
+    // Check that the secret arrived, then return it in every possible way.
     const bool arrived = request.headers.at("authorization") == std::string("Bearer ") + kCanary;
     return LoopbackHttpServer::Response{arrived ? 200 : 400,
                                         {{"X-Back", kCanary}},
@@ -57,7 +57,7 @@ TEST_F(SecretsTest, ATaskGetsTheValueAndItsResultDoesNotShowIt) {
   ExpectNoCanary(outcome);
 }
 
-TEST_F(SecretsTest, FailuresAndCapturedOutputDoNotShowIt) {
+TEST_F(SecretsTest, FailuresAndCapturedOutputDoNotContainIt) {
   const TaskOutcome shell = bench_.Run(NewTask(
       "shell", R"({"command":"test ${#T} -gt 20 || exit 9; echo $T; echo $T | base64 >&2; exit 3",
                    "env":{"T":"$secret-4f:token;"}})"));
@@ -78,7 +78,7 @@ TEST_F(SecretsTest, FailuresAndCapturedOutputDoNotShowIt) {
   ExpectNoCanary(bad);
 }
 
-TEST_F(SecretsTest, LargeOutputsInTheArtifactStoreDoNotShowIt) {
+TEST_F(SecretsTest, LargeOutputsInTheArtifactStoreDoNotContainIt) {
   const TaskOutcome outcome = bench_.Run(NewTask(
       "shell", R"({"command":"i=0; while [ $i -lt 3000 ]; do echo \"$i $T\"; i=$((i+1)); done",
                    "env":{"T":"$secret-4f:token;"}})"));
@@ -95,7 +95,7 @@ TEST_F(SecretsTest, ImmediateToolsSeeReferencesOnly) {
   EXPECT_EQ(outcome.result, R"({"message":"$secret-4f:token;"})");
 }
 
-TEST_F(SecretsTest, ASecretThatIsNotThereFailsTheTask) {
+TEST_F(SecretsTest, AMissingSecretFailsTheTask) {
   Task unset = bench_.NewTask("sleep", R"({"duration":1})");
   unset.secrets = {{"x", "env", "NOT_SET", ""}};
   EXPECT_EQ(bench_.Run(unset).error_code, "SECRET_UNAVAILABLE");

@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// An engine whose steps may also be done by workers elsewhere. `work` and `artifacts` belong to the
-// engine and live as long; nobody may poll any more when it ends.
+// An engine whose steps can also be executed by remote workers. The engine owns `work` and
+// `artifacts`. No poll may be made while the engine is being destroyed or after that.
 struct ServerEngine {
   std::unique_ptr<LocalEngine> engine;
   RemoteWork* work = nullptr;
@@ -19,8 +19,9 @@ struct ServerEngine {
   std::shared_ptr<const Secrets> secrets;
 };
 
-// As Engine::Open answers. Where artifacts lie and how large a result may be is told by `options`.
-// `report` hears why a secret was unavailable; callers and runs do not.
+// Returns the errors of Engine::Open. `options` determine the artifact directory and the size limit
+// of inline results; those in `remote` are ignored. `report` receives the reasons why secrets were
+// unavailable; callers and runs do not see them.
 Result<ServerEngine> OpenServerEngine(EngineOptions options, RemoteWorkOptions remote,
                                       SecretReport report = {});
 

@@ -63,7 +63,7 @@ class ServerEngineThreaded : public testing::Test {
     request.wait = std::chrono::milliseconds(50);
     return request;
   }
-  // A worker that does what it gets, reporting in the poll for more.
+  // A worker that completes its tasks and reports them in the next poll.
   void AddWorker(std::uint32_t tasks_max) {
     workers_.emplace_back([this, tasks_max] {
       const std::string worker = Register(tasks_max);
@@ -101,7 +101,7 @@ steps:
   std::vector<std::thread> workers_;
 };
 
-TEST_F(ServerEngineThreaded, WorkersDoTheStepsOfManyRunsEachOnce) {
+TEST_F(ServerEngineThreaded, WorkersExecuteEachStepOfManyRunsOnce) {
   std::vector<std::string> runs;
   for (int i = 0; i < 20; ++i) runs.push_back(Start(kPlan));
   for (const std::uint32_t tasks_max : {1U, 3U, 50U}) AddWorker(tasks_max);
@@ -112,7 +112,7 @@ TEST_F(ServerEngineThreaded, WorkersDoTheStepsOfManyRunsEachOnce) {
   for (const auto& [task, times] : done_) EXPECT_EQ(times, 1);
 }
 
-TEST_F(ServerEngineThreaded, WhatAWorkerTookAlongIsDoneByAnother) {
+TEST_F(ServerEngineThreaded, TheTasksOfALostWorkerGoToAnother) {
   const std::string run = Start(kPlan);
   const std::string why = server_.engine->Why(run)->blockers.at(0).message;
   EXPECT_EQ(why, "step a waits for a worker that can do 'train'; none is connected");
@@ -152,12 +152,12 @@ TEST_F(ServerEngineThreaded, PollsAreAnsweredWhenTheirTimeIsOverAndWhenTheEngine
   answered->get_future().get();
 }
 
-TEST_F(ServerEngineThreaded, ADrainDoesNotWaitForTasksThatNobodyHasTaken) {
+TEST_F(ServerEngineThreaded, ADrainDoesNotWaitForTasksThatNoWorkerHasTaken) {
   Start(kPlan);
   EXPECT_TRUE(server_.engine->Drain(kLongEnough));
 }
 
-TEST_F(ServerEngineThreaded, AToolThatIsOffIsNotAKindForWorkers) {
+TEST_F(ServerEngineThreaded, ADisabledToolIsNotAKindForWorkers) {
   StartRequest start;
   start.plan =
       "metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: shell, inputs: {command: "

@@ -16,7 +16,7 @@ namespace everstep {
 namespace {
 
 constexpr std::int64_t kOutputBytesMax = 64 << 20;
-constexpr std::size_t kTailBytes = 4096;  // of each stream in the details of a failure
+constexpr std::size_t kTailBytes = 4096;  // per stream, in the details of a failure
 constexpr int kShellNotFound = 127;
 
 std::string_view Tail(std::string_view text) {
@@ -32,7 +32,7 @@ bool IsDirectory(const std::string& path) {
 
 struct ShellTool::Command {
   ChildProgram program;
-  bool shell = false;  // a command text
+  bool shell = false;  // the input is `command`, not `argv`
   std::string input;
   CommandLimits limits;
   bool parse_json = false;
@@ -49,7 +49,7 @@ ShellTool::Command ShellTool::Command::Read(Inputs& inputs, const Task& task) {
   const auto text = inputs.Text("command");
   command.shell = text.has_value();
   if (inputs.Has("argv") == command.shell) {
-    inputs.Fault("argv, command", "exclude each other, and one is needed");
+    inputs.Fault("argv, command", "exclude each other; give exactly one of them");
   }
   if (text) command.program.arguments = {"/bin/sh", "-c", *text};
   if (command.program.arguments.empty()) {
@@ -63,7 +63,7 @@ ShellTool::Command ShellTool::Command::Read(Inputs& inputs, const Task& task) {
   }
   for (const auto& [name, value] : inputs.Pairs("env")) {
     if (name.empty() || name.find('=') != std::string::npos || has_nul(name + value)) {
-      inputs.Fault("env", "'" + name + "' is not a variable");
+      inputs.Fault("env", "'" + name + "' is not a valid variable");
     }
   }
   command.program.directory = inputs.Text("cwd", "");
@@ -202,7 +202,7 @@ ToolOutcome ShellTool::Failure(const Command& command, const CommandOutcome& end
 
 void ShellTool::AddOutput(const std::string& name, const CapturedText& text, ValueMap& members,
                           ToolOutcome& outcome) const {
-  // Both streams and their quoting are to fit in the step's result.
+  // Both streams, with JSON quoting, should fit into an inline result.
   const std::size_t inline_max = options_.inline_bytes_max * 3 / 8;
   members.emplace_back(
       name, Value::Text(ValidUtf8(

@@ -17,7 +17,7 @@ namespace everstep {
 struct ShellToolOptions {
   std::uint32_t slots = 8;
   Environment environment;        // PATH, HOME, LANG and TZ are passed on
-  std::string scratch_directory;  // under which commands without a cwd get a directory
+  std::string scratch_directory;  // parent of the directories for commands without a cwd
   std::chrono::milliseconds grace{5'000};
   std::uint64_t inline_bytes_max = 64 << 10;
 };

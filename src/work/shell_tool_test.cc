@@ -26,7 +26,7 @@ std::string FileText(const std::string& path) {
 
 bool Runs(int process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
-// A signal that was sent takes a moment to act: waits for the end itself.
+// Waits until the process has ended, since a signal does not take effect immediately.
 bool Ends(int process) {
   const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   pollfd wait{handle.get(), POLLIN, 0};
@@ -37,7 +37,7 @@ class ShellToolTest : public testing::Test {
  protected:
   TaskOutcome Run(const std::string& inputs) { return bench_.Run("shell", inputs); }
 
-  // Reads what a step writes into a pipe that the test made: waits for it without a clock.
+  // Creates a pipe to which a step writes, so that the test can wait for it without a clock.
   std::string MakePipe(const std::string& name) {
     const std::string path = directory_ / name;
     EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -60,7 +60,7 @@ TEST_F(ShellToolTest, RunsAProgramOrACommandText) {
   EXPECT_EQ(Run(R"({"command":"echo nonsense","parse":"json"})").error_code, "BAD_OUTPUT");
 }
 
-TEST_F(ShellToolTest, TheEnvironmentIsCleanButForWhatIsNamed) {
+TEST_F(ShellToolTest, TheEnvironmentContainsOnlyNamedVariables) {
   bench_.environment["ENGINE_SECRET"] = "x";
   bench_.environment["TZ"] = "UTC";
   Task task = bench_.NewTask("shell", R"({"argv":["env"],"env":{"MINE":1.5,"OFF":null}})");
@@ -71,7 +71,7 @@ TEST_F(ShellToolTest, TheEnvironmentIsCleanButForWhatIsNamed) {
             "EVERSTEP_STEP_ID=step-1\nHOME=/\nMINE=1.5\nPATH=/usr/bin:/bin\nTZ=UTC\n");
 }
 
-TEST_F(ShellToolTest, FailuresSayWhatHappened) {
+TEST_F(ShellToolTest, FailuresAreReportedWithCodeAndDetails) {
   const TaskOutcome code = Run(R"({"command":"echo out; echo why >&2; exit 4"})");
   EXPECT_EQ(code.error_code, "EXIT_STATUS");
   EXPECT_TRUE(code.retryable);
@@ -79,7 +79,7 @@ TEST_F(ShellToolTest, FailuresSayWhatHappened) {
   EXPECT_FALSE(code.permanent);
   const auto final_code = Run(R"({"command":"exit 4","noRetryExitCodes":[2,4]})");
   EXPECT_FALSE(final_code.retryable);
-  EXPECT_TRUE(final_code.permanent) << "also against retryOn";
+  EXPECT_TRUE(final_code.permanent) << "even if retryOn includes the code";
   const TaskOutcome signal = Run(R"({"command":"kill -9 $$"})");
   EXPECT_EQ(signal.error_code, "SIGNALLED");
   EXPECT_EQ(ResultOf(signal).Get("signal").int_value(), SIGKILL);
@@ -106,7 +106,7 @@ TEST_F(ShellToolTest, AProgramThatCannotBeExecutedIsAFailure) {
   EXPECT_EQ(outcome.error_code, "COMMAND_FAILED");
 }
 
-TEST_F(ShellToolTest, OutputIsCutAndTheWholeIsAnArtifact) {
+TEST_F(ShellToolTest, LongOutputIsTruncatedAndKeptAsAnArtifact) {
   const TaskOutcome large = Run(R"({"command":"head -c 100000 /dev/zero | tr '\\0' x"})");
   const Value result = ResultOf(large);
   EXPECT_EQ(result.Get("stdout").text().size(), 24U << 10);
@@ -136,7 +136,7 @@ TEST_F(ShellToolTest, WithoutACwdThereIsAScratchDirectoryForTheAttempt) {
   EXPECT_EQ(ResultOf(given).Get("stdout").text(), "/usr\n");
 }
 
-TEST_F(ShellToolTest, FilesThatMatchArePutIntoTheArtifactStore) {
+TEST_F(ShellToolTest, MatchingFilesAreWrittenToTheArtifactStore) {
   Task task = bench_.NewTask(
       "shell",
       R"({"command":"mkdir out; cd out; echo 1 > b.json; echo 2 > a.txt; ln -s /etc l.json"})");
@@ -209,7 +209,7 @@ TEST_F(ShellToolTest, SigtermGivesTimeToCleanUp) {
   EXPECT_EQ(FileText(mark), "yes\n");
 }
 
-TEST_F(ShellToolTest, WhatIsLeftOfTheGroupIsKilledWithTheCommand) {
+TEST_F(ShellToolTest, TheRestOfTheGroupIsKilledWhenTheCommandEnds) {
   const TaskOutcome outcome = Run(R"({"command":"sleep 3600 & echo $!"})");
   ASSERT_TRUE(outcome.succeeded);
   EXPECT_TRUE(Ends(std::stoi(ResultOf(outcome).Get("stdout").text())));
@@ -217,11 +217,11 @@ TEST_F(ShellToolTest, WhatIsLeftOfTheGroupIsKilledWithTheCommand) {
 
 TEST_F(ShellToolTest, ACommandInheritsNoDescriptor) {
   const TaskOutcome outcome = Run(R"({"command":"ls /proc/self/fd | wc -l"})");
-  // The three standard ones and the one that lists.
+  // The three standard descriptors and the one of ls.
   EXPECT_EQ(ResultOf(outcome).Get("stdout").text(), "4\n");
 }
 
-TEST_F(ShellToolTest, OutputIsASignOfLife) {
+TEST_F(ShellToolTest, OutputCountsAsAHeartbeat) {
   const std::string pipe = MakePipe("go");
   const TaskId id = bench_.Start("shell", R"({"command":"echo working; cat )" + pipe + "\"}");
   bench_.reports.WaitForBeat();

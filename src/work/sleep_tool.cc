@@ -57,7 +57,7 @@ void SleepTool::Loop() {
     }
     const auto first = sleepers_.begin();
     if (first->first > SteadyNow()) {
-      // Woken early, or by a new first one: look again.
+      // Wait for the first sleeper, but wake up if an earlier one is added.
       const Time due = first->first;
       changed_.wait_until(lock, due, [&] {
         return closing_ || sleepers_.empty() || sleepers_.begin()->first < due;

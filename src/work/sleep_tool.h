@@ -11,8 +11,8 @@
 
 namespace everstep {
 
-// Waits for inputs.duration, all calls on one thread. A wait that has to survive the process is a
-// plan's waitFor instead.
+// Waits for inputs.duration. All calls share one thread. For a wait that must survive a restart,
+// plans use waitFor instead.
 class SleepTool final : public Tool {
  public:
   SleepTool();

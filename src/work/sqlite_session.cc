@@ -55,7 +55,7 @@ SqliteSession::SqliteSession(const SqliteLimits& limits, StopRequest& stop)
 ToolOutcome SqliteSession::Run(const std::string& database,
                                const std::vector<SqliteStatement>& statements) {
   if (!Open(database)) return failure_;
-  // One statement is a transaction by itself, and some cannot be inside another.
+  // A single statement is a transaction by itself, and some statements cannot run in another one.
   const bool transaction = statements.size() > 1;
   ValueList results;
   bool ok = !transaction || Execute("BEGIN IMMEDIATE");
@@ -63,7 +63,7 @@ ToolOutcome SqliteSession::Run(const std::string& database,
     ok = RunStatement(statements[i], results);
   }
   ok = ok && (!transaction || Execute("COMMIT"));
-  // Closing rolls back what is open.
+  // Closing the database rolls back an open transaction.
   if (!ok) return failure_;
   return ToolOutcome::Success(Value::List(std::move(results)));
 }
@@ -136,8 +136,8 @@ bool SqliteSession::Bind(sqlite3_stmt* prepared, const Value& parameters) {
   if (parameters.kind() == Value::Kind::kMap) {
     for (int i = 1; i <= wanted; ++i) {
       const char* name = sqlite3_bind_parameter_name(prepared, i);
-      if (name == nullptr) return FailInput("parameters is a map, but sql has a nameless '?'");
-      const Value value = parameters.Get(name + 1);  // without its mark
+      if (name == nullptr) return FailInput("parameters is a map, but sql has an unnamed '?'");
+      const Value value = parameters.Get(name + 1);  // without the prefix character
       if (value.undefined()) return FailInput("there is no parameter '" + std::string(name) + "'");
       if (!BindOne(prepared, i, value)) return false;
     }
@@ -145,8 +145,8 @@ bool SqliteSession::Bind(sqlite3_stmt* prepared, const Value& parameters) {
   }
   const ValueList given = parameters.kind() == Value::Kind::kList ? parameters.list() : ValueList();
   if (given.size() != static_cast<std::size_t>(wanted)) {
-    return FailInput("sql has " + std::to_string(wanted) + " parameters, not " +
-                     std::to_string(given.size()));
+    return FailInput("sql has " + std::to_string(wanted) + " parameters, but " +
+                     std::to_string(given.size()) + " values were given");
   }
   for (int i = 1; i <= wanted; ++i) {
     if (!BindOne(prepared, i, given[static_cast<std::size_t>(i - 1)])) return false;
@@ -198,7 +198,7 @@ bool SqliteSession::TakeRows(sqlite3_stmt* prepared, ValueMap& result) {
   for (; code == SQLITE_ROW; code = sqlite3_step(prepared)) {
     bytes_ += SizeOf(prepared);
     truncated = truncated || std::ssize(rows) >= limits_.rows_max || bytes_ > limits_.bytes_max;
-    // A statement that writes is run to its end all the same.
+    // Drop further rows. A statement that writes must still run to its end.
     if (!truncated) {
       rows.push_back(Row(prepared));
     } else if (sqlite3_stmt_readonly(prepared) != 0) {
@@ -218,7 +218,7 @@ Value SqliteSession::Row(sqlite3_stmt* prepared) {
   for (int i = 0; i < columns; ++i) {
     const char* name = sqlite3_column_name(prepared, i);
     std::string key = ValidUtf8(name == nullptr ? "" : name);
-    // Two columns of one name: the second is name_2.
+    // If two columns have the same name, the second one becomes name_2.
     const auto taken = [&](const std::string& candidate) {
       return std::any_of(members.begin(), members.end(),
                          [&](const ValueMember& member) { return member.first == candidate; });

@@ -20,18 +20,18 @@ struct SqliteStatement {
 
 struct SqliteLimits {
   std::int64_t rows_max = 10'000;
-  std::size_t bytes_max = 64 << 20;  // of all rows
+  std::size_t bytes_max = 64 << 20;  // for all rows together
   std::chrono::milliseconds busy_timeout{5'000};
   std::optional<Milliseconds> timeout;
 };
 
-// One connection that does one call's work. One thread; `stop` may be asked from another.
+// A connection that executes one call. Not thread-safe, except that another thread may use `stop`.
 class SqliteSession {
  public:
   SqliteSession(const SqliteLimits& limits, StopRequest& stop);
 
-  // All statements in one transaction; nothing of them stays when one fails. The outcome's result
-  // has one entry per statement.
+  // Runs all statements in one transaction, which is rolled back if one fails. The result has one
+  // entry per statement.
   ToolOutcome Run(const std::string& database, const std::vector<SqliteStatement>& statements);
 
  private:

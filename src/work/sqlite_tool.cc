@@ -31,14 +31,15 @@ void ReadStatements(Inputs& inputs, Work& work) {
     return;
   }
   if (!parameters.undefined()) {
-    inputs.Fault("parameters", "belong to the statements of a list: {sql: …, parameters: …}");
+    inputs.Fault("parameters",
+                 "must be given with each statement of a list: {sql: …, parameters: …}");
   }
   for (const Value& item : sql.list()) {
     const Value text = item.kind() == Value::Kind::kMap ? item.Get("sql") : item;
     if (text.kind() == Value::Kind::kText) {
       work.statements.push_back({text.text(), item.Get("parameters")});
     } else {
-      inputs.Fault("sql", "must hold statements, or maps with sql and parameters");
+      inputs.Fault("sql", "must contain statements, or maps with sql and parameters");
     }
   }
 }

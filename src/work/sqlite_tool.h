@@ -13,7 +13,7 @@ struct SqliteToolOptions {
   std::uint32_t slots = 4;
 };
 
-// Runs SQL on a SQLite database file (docs/tools.md). Each call opens the file anew; extensions
+// Runs SQL on a SQLite database file (docs/tools.md). Each call opens the file again. Extensions
 // cannot be loaded.
 class SqliteTool final : public Tool {
  public:

@@ -60,7 +60,7 @@ TEST_F(SqliteToolTest, RowsAreLimited) {
   EXPECT_TRUE(ResultOf(Run(numbers, R"(,"maxRows":50)")).Get("truncated").undefined());
 }
 
-TEST_F(SqliteToolTest, ALockedDatabaseIsBusyAndMayBeTriedAgain) {
+TEST_F(SqliteToolTest, ALockedDatabaseIsBusyAndCanBeRetried) {
   ASSERT_TRUE(Run("create table t (n)").succeeded);
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
@@ -76,14 +76,14 @@ TEST_F(SqliteToolTest, ALockedDatabaseIsBusyAndMayBeTriedAgain) {
   EXPECT_TRUE(Run("insert into t values (1)").succeeded);
 }
 
-TEST_F(SqliteToolTest, AStatementWithoutEndTimesOut) {
+TEST_F(SqliteToolTest, AnEndlessStatementTimesOut) {
   const TaskOutcome outcome =
       Run("with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n",
           R"(,"timeout":"30ms")");
   EXPECT_EQ(outcome.error_code, "TIMEOUT");
 }
 
-TEST_F(SqliteToolTest, MistakesAreNamed) {
+TEST_F(SqliteToolTest, InvalidStatementsAndInputsAreRejected) {
   EXPECT_EQ(Run("select nonsense(").error_code, "SQLITE_ERROR");
   EXPECT_EQ(Run("select load_extension('x')").error_code, "SQLITE_ERROR");
   EXPECT_EQ(Run("select 1; select 2").error_code, "BAD_INPUT");

@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// A wish that work on another thread should end, which that thread can wait for. Thread-safe.
+// A request to stop work on another thread, which that thread can wait for. Thread-safe.
 class StopRequest {
  public:
   enum class Level : std::uint8_t { kNone, kAsked, kForced };
@@ -26,8 +26,8 @@ class StopRequest {
   Level level() const { return level_.load(); }
   bool asked() const { return level() != Level::kNone; }
 
-  // Readable after each Ask until Take. Negative where descriptors have run out: then the wish is
-  // seen when something else wakes the thread.
+  // Readable after each Ask until Take. Negative if the process has run out of descriptors: the
+  // request is then only seen when something else wakes the thread.
   int descriptor() const { return wake_.get(); }
   Level Take() {
     eventfd_t count = 0;

@@ -10,7 +10,9 @@ Result<TaskSecrets> ReadSecrets(const Task& task, const Secrets* secrets) {
   std::vector<std::string> to_mask;
   for (const SecretRef& ref : task.secrets) {
     if (secrets == nullptr) {
-      return Error{ErrorCode::kSecretUnavailable, "secret '" + ref.name + "': none are set up", {}};
+      return Error{ErrorCode::kSecretUnavailable,
+                   "secret '" + ref.name + "': no secret providers are configured",
+                   {}};
     }
     auto value = secrets->Get(SecretOwner::Tenant(task.scope.tenant_id), ref);
     if (!value) return std::move(value).error();

@@ -11,13 +11,14 @@
 
 namespace everstep {
 
-// The secrets of a task, read for one delivery of it.
+// The secret values of a task, read for one delivery.
 struct TaskSecrets {
   SecretValues values;
   std::shared_ptr<const SecretMask> mask;
 };
 
-// kSecretUnavailable. `secrets` may be null: none are set up.
+// Returns kSecretUnavailable if a secret cannot be read. `secrets` may be null, in which case tasks
+// with secrets fail.
 Result<TaskSecrets> ReadSecrets(const Task& task, const Secrets* secrets);
 
 }  // namespace everstep

@@ -16,7 +16,7 @@
 
 namespace everstep {
 
-// How a tool's work ended. The box masks secrets in it and turns it into a TaskOutcome.
+// The outcome of a tool call. The tool box masks secrets in it and converts it to a TaskOutcome.
 struct ToolOutcome {
   bool succeeded = true;
   Value result = Value::Null();
@@ -24,7 +24,7 @@ struct ToolOutcome {
   std::string error_code;
   std::string error_message;
   bool retryable = false;
-  bool permanent = false;  // no attempt is of use, whatever the plan retries on
+  bool permanent = false;  // never retried, even if the plan's retryOn includes the code
   std::string category = "SYSTEM";
   Value details;  // undefined: none
   std::optional<Milliseconds> retry_after;
@@ -51,38 +51,40 @@ struct ToolOutcome {
     return Failure("CANCELLED", "the step was cancelled", false, "USER");
   }
   static ToolOutcome TimedOut(Milliseconds after) {
-    return Failure("TIMEOUT", "not done after " + std::to_string(after.count()) + " ms", true,
+    return Failure("TIMEOUT", "timed out after " + std::to_string(after.count()) + " ms", true,
                    "TIMEOUT");
   }
 };
 
 using CallId = std::uint64_t;
 
-// A task as a tool gets it.
+// A task in the form that a tool receives.
 struct ToolCall {
   CallId id = 0;                           // unique in the box
-  Task task;                               // `inputs` is empty: it is read below
-  Value inputs;                            // a map, secrets in place
-  std::shared_ptr<const SecretMask> mask;  // for what leaves other than in the outcome
-  std::function<void()> beat;              // a heartbeat; any thread
+  Task task;                               // `inputs` is empty; see below
+  Value inputs;                            // a map that contains the secret values
+  std::shared_ptr<const SecretMask> mask;  // for data that leaves by other ways than the outcome
+  std::function<void()> beat;              // sends a heartbeat; thread-safe
 };
 
-// One kind of work that waits or has effects outside. Thread-safe.
+// A tool that waits or has external effects. Thread-safe.
 class Tool {
  public:
   using Done = std::function<void(ToolOutcome)>;
 
-  // Stops what still runs and returns when all calls have been reported.
+  // Stops the calls that still run and returns after all calls have been reported.
   virtual ~Tool() = default;
   virtual std::string_view kind() const = 0;
   virtual std::uint32_t slots() const = 0;  // zero: no limit
-  // Calls `done` exactly once, from any thread, also from inside; holds no lock while it does.
+  // Calls `done` exactly once, on any thread, possibly before Start returns, and without holding a
+  // lock.
   virtual void Start(ToolCall call, Done done) = 0;
-  // The call ends early with CANCELLED, unless it has just ended otherwise.
+  // Ends the call early with CANCELLED, unless it has already ended.
   virtual void Cancel(CallId call, bool force) = 0;
 };
 
-// One kind of work that computes at once. Thread-safe; sees secrets as references only.
+// A tool that computes its result immediately. Thread-safe. It only gets references to secrets, not
+// their values.
 class ImmediateTool {
  public:
   virtual ~ImmediateTool() = default;

@@ -16,7 +16,7 @@
 
 namespace everstep {
 
-// Collects reports and lets a test wait for them. A second report of a task aborts.
+// Collects reports and lets a test wait for them. Aborts on a second report of the same task.
 class CollectedReports final : public TaskReports {
  public:
   void Finished(const TaskId& task, TaskOutcome outcome) override {
@@ -62,7 +62,7 @@ class CollectedReports final : public TaskReports {
   std::uint64_t beats_ = 0;
 };
 
-// A tool box in a directory of the test's, with verbs for what tests do with it.
+// A tool box in a directory of the test, with helpers for tests.
 class ToolWorkbench {
  public:
   explicit ToolWorkbench(const std::string& directory) {
@@ -78,7 +78,7 @@ class ToolWorkbench {
     options.secrets = std::move(secrets);
   }
 
-  // Until the box is first used.
+  // Must not be changed after the first use of the box.
   LocalToolBoxOptions options;
   std::map<std::string, std::string> environment = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/"}};
   CollectedReports reports;
@@ -116,7 +116,7 @@ class ToolWorkbench {
   std::unique_ptr<LocalToolBox> box_;
 };
 
-// The result, or the details of a failure, as a value.
+// Returns the result, or the details of a failure, as a value.
 inline Value ResultOf(const TaskOutcome& outcome) {
   const std::string& json = outcome.succeeded ? outcome.result : outcome.details;
   auto value = ValueFromJson(json.empty() ? "null" : json);

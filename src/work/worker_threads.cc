@@ -54,14 +54,15 @@ void WorkerThreads::Run(std::function<void()> work) {
 }
 
 void WorkerThreads::Loop(Worker& worker) {
-  // A process that closes its input must not end this one, and signals are for other threads.
+  // Block all signals: SIGPIPE from a process that closes its input must not end this process, and
+  // other threads handle the rest.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   while (auto work = Await(worker)) {
     while (work) {
       work();
-      work = nullptr;  // what it holds goes before the thread counts as idle
+      work = nullptr;  // release what it holds before the thread counts as idle
       const std::lock_guard lock(mutex_);
       if (!queue_.empty()) {
         work = std::move(queue_.front());

@@ -11,38 +11,38 @@
 
 namespace everstep {
 
-// Threads for work that blocks. A thread is made when there is work and none is idle, up to
-// `threads_max`; it lives until the destructor, which a child process with a parent-death signal
-// relies on. The engine keeps the queue short: it starts no more tasks than there are slots.
+// Threads for blocking work. A thread is created if there is work and no thread is idle, up to
+// `threads_max`, and lives until the destructor runs: child processes with a parent-death signal
+// rely on this. The engine bounds the queue, since it starts no more tasks than there are slots.
 class WorkerThreads {
  public:
   explicit WorkerThreads(std::uint32_t threads_max);
-  // Runs what is still queued, then joins.
+  // Runs the queued work, then joins all threads.
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  // While it is being destroyed: only from inside its own work.
+  // Thread-safe. During destruction, only work that runs on these threads may call it.
   void Run(std::function<void()> work);
 
  private:
-  // A thread, and what it is to do next.
+  // A thread and its next work.
   struct Worker {
     std::mutex mutex;
     std::condition_variable woken;
-    std::function<void()> work;  // guarded by mutex, as the next
-    bool dismissed = false;
+    std::function<void()> work;  // guarded by `mutex`
+    bool dismissed = false;      // guarded by `mutex`
     std::thread thread;
   };
   void Loop(Worker& worker);
-  // Waits for work; nothing: the worker is dismissed.
+  // Waits for work. Returns an empty function if the worker is dismissed.
   static std::function<void()> Await(Worker& worker);
 
   const std::uint32_t threads_max_;
   std::mutex mutex_;
-  std::deque<std::function<void()>> queue_;  // guarded by mutex_, as all below
+  std::deque<std::function<void()>> queue_;  // `mutex_` guards this and all members below
   std::vector<std::unique_ptr<Worker>> workers_;
-  // Work goes to the one that was busy last, whose memory is at hand, and wakes nobody else.
+  // Most recently idle last. Work goes to that worker, whose caches are warm, and wakes no other.
   std::vector<Worker*> idle_;
   bool closing_ = false;
 };

@@ -17,7 +17,7 @@ std::thread::id RunAndTellThread(WorkerThreads& threads) {
   return told.get_future().get();
 }
 
-TEST(WorkerThreadsThreaded, WorkIsDoneByAtMostSoManyAtATime) {
+TEST(WorkerThreadsThreaded, AtMostThreadsMaxRunAtATime) {
   std::atomic<int> busy = 0;
   std::atomic<int> most = 0;
   std::atomic<int> done = 0;
@@ -38,7 +38,7 @@ TEST(WorkerThreadsThreaded, WorkIsDoneByAtMostSoManyAtATime) {
   EXPECT_LE(most, 3);
 }
 
-TEST(WorkerThreadsThreaded, ThereAreAsManyThreadsAsWorkAtATime) {
+TEST(WorkerThreadsThreaded, ConcurrentWorkRunsOnSeparateThreads) {
   WorkerThreads threads(4);
   std::set<std::thread::id> ids;
   std::mutex mutex;
@@ -58,14 +58,14 @@ TEST(WorkerThreadsThreaded, ThereAreAsManyThreadsAsWorkAtATime) {
   EXPECT_EQ(ids.size(), 4U);
 }
 
-TEST(WorkerThreadsThreaded, WhatIsQueuedIsDoneBeforeTheEnd) {
+TEST(WorkerThreadsThreaded, TheDestructorRunsQueuedWork) {
   std::atomic<int> done = 0;
   {
     WorkerThreads threads(1);
     std::latch begun(1);
     threads.Run([&] {
       begun.count_down();
-      // Work of the pool may ask for more while it is being destroyed.
+      // Work on the pool may add more work while the pool is being destroyed.
       for (int i = 0; i < 10; ++i) threads.Run([&] { ++done; });
       ++done;
     });
@@ -74,7 +74,7 @@ TEST(WorkerThreadsThreaded, WhatIsQueuedIsDoneBeforeTheEnd) {
   EXPECT_EQ(done, 11);
 }
 
-TEST(WorkerThreadsThreaded, WhatWorkHoldsIsGoneWhenItsThreadIsIdle) {
+TEST(WorkerThreadsThreaded, WorkIsReleasedBeforeItsThreadIsIdle) {
   WorkerThreads threads(1);
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = held;
