@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// Where messages are pushed to: an application that said it takes them.
+// An application that has registered to receive messages.
 struct Endpoint {
   struct Route {
     std::string topic_prefix;
@@ -20,11 +20,12 @@ struct Endpoint {
   std::string tenant_id;
   std::string id;  // of the application's process
   std::vector<Route> routes;
-  std::string secret;             // signs what is delivered
-  std::uint32_t concurrency = 1;  // deliveries at once
-  bool on_this_machine = false;   // it called over loopback, and may be called so
+  std::string secret;             // the key for signing deliveries
+  std::uint32_t concurrency = 1;  // concurrent deliveries
+  bool on_this_machine = false;   // registered over loopback, so loopback URLs are allowed
 
-  // Where a message of the topic goes; null: not here. The longest prefix wins.
+  // Returns the URL for messages of the topic, by the longest matching prefix, or null if the
+  // endpoint does not accept the topic.
   const std::string* UrlFor(std::string_view topic) const;
 
   bool operator==(const Endpoint&) const = default;

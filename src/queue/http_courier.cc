@@ -13,8 +13,8 @@
 namespace everstep {
 namespace {
 
-// A delivery that runs for minutes is no reason to deliver twice; a peer that is gone is noticed by
-// its connection.
+// Practically no timeout: a slow delivery must not be repeated, and a peer that is gone is detected
+// by its connection.
 constexpr std::chrono::hours kAnswerWithin{24 * 365};
 constexpr std::chrono::milliseconds kConnectWithin{5'000};
 constexpr std::size_t kAnswerBytesMax = 64 << 10;
@@ -32,7 +32,7 @@ std::string Sign(const MessageCourier::Delivery& delivery, const std::string& at
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// What frames the request or tells of the delivery is not the sender's to say.
+// Headers that frame the request or describe the delivery. The sender of a message cannot set them.
 bool IsOurs(std::string_view name) {
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), Lower);
@@ -92,7 +92,8 @@ DeliveryOutcome OutcomeOf(const HttpOutcome& outcome) {
   }
   const HttpResponse& response = outcome.response;
   if (response.status < 200 || response.status > 299) {
-    // Not its body: who may send messages must not read what other addresses answer.
+    // Do not include the body: senders of messages must not be able to read responses from
+    // arbitrary addresses.
     return {Kind::kFailed, {}, "the application answered HTTP " + std::to_string(response.status)};
   }
   if (!CanonicalJson(response.body)) return {};

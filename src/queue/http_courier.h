@@ -6,26 +6,27 @@
 
 namespace everstep {
 
-// Carries messages by POST. The message is in the body and in these headers, besides its own:
+// Delivers messages by POST. The request has the body and headers of the message, and in addition:
 //   everstep-queue, everstep-message-id, everstep-attempt (from 1)
 //   everstep-signature: t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA256>
-// over "<t>.<queue>.<message id>.<attempt>.<body>". Answers: 2xx
-// is done, unless the body is {"timeoutSeconds":n}: then the same message comes again after that;
-// anything else has failed. An answer may take as long as it likes.
+// The signature covers "<t>.<queue>.<message id>.<attempt>.<body>". A 2xx response means that the
+// message is done, unless the body is {"timeoutSeconds":n}: then the same message is delivered
+// again after that time. Any other status is a failure. There is practically no limit on the time
+// to respond.
 class HttpCourier final : public MessageCourier {
  public:
-  // `allow_private`: applications on other machines may have private addresses.
+  // `allow_private`: deliver to private addresses, too.
   HttpCourier(Clock& clock, bool allow_private);
 
   void Deliver(Delivery delivery, std::function<void(DeliveryOutcome)> done) override;
 
  private:
   Clock& clock_;
-  HttpClient near_;  // also to loopback
-  HttpClient far_;
+  HttpClient near_;  // may connect to loopback addresses
+  HttpClient far_;   // may not
 };
 
-// What an answer says.
+// Maps the outcome of the request to the outcome of the delivery.
 DeliveryOutcome OutcomeOf(const HttpOutcome& outcome);
 
 }  // namespace everstep

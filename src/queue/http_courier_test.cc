@@ -22,7 +22,7 @@ DeliveryOutcome Answered(int status, std::string body) {
   return OutcomeOf(outcome);
 }
 
-TEST(HttpCourier, UnderstandsAnswers) {
+TEST(HttpCourier, MapsResponsesToOutcomes) {
   EXPECT_EQ(Answered(200, R"({"ok":true})").kind, Kind::kDone);
   EXPECT_EQ(Answered(204, "").kind, Kind::kDone);
   EXPECT_EQ(Answered(200, "not JSON").kind, Kind::kDone);
@@ -38,7 +38,7 @@ TEST(HttpCourier, UnderstandsAnswers) {
   EXPECT_EQ(failed.error, "the application answered HTTP 500");
 }
 
-TEST(HttpCourier, TellsWhoIsGoneFromWhatBroke) {
+TEST(HttpCourier, DistinguishesUnreachableEndpointsFromBrokenConnections) {
   HttpOutcome outcome;
   outcome.failure = HttpFailure::kConnect;
   outcome.connected = false;
@@ -51,7 +51,7 @@ TEST(HttpCourier, TellsWhoIsGoneFromWhatBroke) {
   EXPECT_EQ(OutcomeOf(outcome).kind, Kind::kFailed);
 }
 
-TEST(HttpCourier, ADeliveryIsSignedAndFramedByUs) {
+TEST(HttpCourier, ADeliveryHasOurSignatureAndFramingHeaders) {
   std::promise<LoopbackHttpServer::Request> taken;
   LoopbackHttpServer server([&taken](const LoopbackHttpServer::Request& request) {
     taken.set_value(request);
@@ -86,7 +86,7 @@ TEST(HttpCourier, ADeliveryIsSignedAndFramedByUs) {
   EXPECT_EQ(ended.get_future().get().after, 2s);
 }
 
-TEST(HttpCourier, WhoIsOnThisMachineReachesLoopbackButNoPrivateNetwork) {
+TEST(HttpCourier, ALocalEndpointMayUseLoopbackButNoPrivateNetwork) {
   ManualClock clock;
   HttpCourier courier(clock, false);
   MessageCourier::Delivery delivery;
@@ -99,9 +99,9 @@ TEST(HttpCourier, WhoIsOnThisMachineReachesLoopbackButNoPrivateNetwork) {
   EXPECT_NE(ended.get_future().get().error.find("is not allowed"), std::string::npos);
 }
 
-TEST(HttpCourier, WhatIsRegisteredFromElsewhereDoesNotReachThisMachine) {
+TEST(HttpCourier, ARemoteEndpointMayNotUseLoopback) {
   LoopbackHttpServer server([](const LoopbackHttpServer::Request&) {
-    ADD_FAILURE() << "it was reached";
+    ADD_FAILURE() << "the loopback address was reached";
     return LoopbackHttpServer::Response{};
   });
   ManualClock clock;

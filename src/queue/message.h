@@ -13,22 +13,22 @@ namespace everstep {
 
 using MessageHeaders = std::vector<std::pair<std::string, std::string>>;
 
-// What somebody sends.
+// A message to be sent.
 struct NewMessage {
   std::string tenant_id{};
   std::string topic{};
-  std::string id{};     // "msg_" and a ULID; sent again it is the same message. Empty: made here
-  std::string group{};  // messages of a group without a key are delivered one at a time
-  std::string key{};    // while a message with it is in the queue, a second one is that message
+  std::string id{};     // "msg_" and a ULID, for idempotent sends; empty: generated
+  std::string group{};  // messages of a group are delivered one at a time, unless they have a key
+  std::string key{};    // deduplicates: no new message is added while one with the key is queued
   MessageHeaders headers{};
   std::string body{};
   std::chrono::milliseconds delay{0};
 };
 
-// "msg_" and a ULID.
+// Whether `id` is "msg_" and a ULID.
 bool IsMessageId(std::string_view id);
 
-// What the queue keeps of a message beside its content.
+// The state of a message in the queue, without its content.
 struct MessageHead {
   std::string id;
   std::string tenant_id;
@@ -37,8 +37,8 @@ struct MessageHead {
   std::string key;
   Timestamp sent_at{};
   Timestamp due_at{};
-  std::uint32_t attempt = 1;  // the next, or the one under way; 1: it was never delivered before
-  bool dead = false;          // given up; waits for an operator
+  std::uint32_t attempt = 1;  // the next or current attempt; 1 guarantees no earlier delivery
+  bool dead = false;          // given up until an operator replays it
   std::string last_error;
 
   bool operator==(const MessageHead&) const = default;
@@ -51,7 +51,7 @@ struct MessageContent {
   bool operator==(const MessageContent&) const = default;
 };
 
-// Stored forms (docs/formats.md). Nothing: not written by these.
+// The stored forms (docs/formats.md). Decoding returns nullopt for any other bytes.
 std::string EncodeMessageHead(const MessageHead& head);
 std::optional<MessageHead> DecodeMessageHead(std::string_view id, std::string_view bytes);
 std::string EncodeMessageContent(const MessageHeaders& headers, std::string_view body);

@@ -18,23 +18,24 @@ Error Bad(std::string what) { return {ErrorCode::kInvalidArgument, std::move(wha
 
 Status Check(const NewMessage& message, const MessageQueueOptions& options) {
   if (!message.id.empty() && !IsMessageId(message.id)) {
-    return Bad("a message's id is msg_ and a ULID");
+    return Bad("the id of a message must be msg_ and a ULID");
   }
   if (message.topic.empty() || message.topic.size() > kNameBytesMax) {
     return Bad("a message needs a topic of at most 1,024 bytes");
   }
   if (message.key.size() > kNameBytesMax || message.group.size() > kGroupBytesMax) {
-    return Bad("a message's key has at most 1,024 bytes, its group 512");
+    return Bad("the key of a message can have at most 1,024 bytes, its group at most 512");
   }
-  if (message.headers.size() > kHeadersMax) return Bad("a message has at most 64 headers");
+  if (message.headers.size() > kHeadersMax) return Bad("a message can have at most 64 headers");
   if (message.body.size() > options.body_bytes_max) {
-    return Bad("a message has at most " + std::to_string(options.body_bytes_max) + " bytes");
+    return Bad("the body of a message can have at most " + std::to_string(options.body_bytes_max) +
+               " bytes");
   }
   return Ok();
 }
 
-// Whether the process before may have begun a delivery of it that did not end. What was sent
-// without a delay was due at once, even if the clock has been set back since.
+// Whether the previous process may have started a delivery that did not end. A message without a
+// delay was due immediately, even if the clock has been set back since.
 bool MayHaveBeenDelivered(const MessageHead& head, Timestamp now) {
   return !head.dead && (head.due_at <= now || head.due_at == head.sent_at);
 }
@@ -109,8 +110,8 @@ std::string MessageQueue::KeyOf(const MessageHead& head) {
 
 // ---- sending
 
-// Nothing is kept yet when it says no: a message that was kept and not written would stand for
-// later ones with its key.
+// Must be called before any message is added to the index: a message that is indexed but not
+// written would deduplicate later messages with the same key.
 Status MessageQueue::CheckRoom(const std::vector<NewMessage>& messages) const {
   const auto full = [](const char* message) {
     return Error{ErrorCode::kAdmissionRejected, message, {}, std::chrono::milliseconds(1'000)};
@@ -119,7 +120,7 @@ Status MessageQueue::CheckRoom(const std::vector<NewMessage>& messages) const {
     const auto known = message.id.empty() ? messages_.end() : messages_.find(message.id);
     const bool taken =
         known != messages_.end() && known->second.head.tenant_id != message.tenant_id;
-    if (taken) return Bad("the id is taken");
+    if (taken) return Bad("the message id is already in use");
   }
   if (messages.empty()) return Ok();
   const SharedLimit limit{options_.messages_max, options_.tenant_share};
@@ -129,7 +130,7 @@ Status MessageQueue::CheckRoom(const std::vector<NewMessage>& messages) const {
     case SharedLimit::Answer::kRoom:
       return Ok();
     case SharedLimit::Answer::kTenantFull:
-      return full("the tenant has its share of the queue");
+      return full("the tenant has reached its share of the queue");
     case SharedLimit::Answer::kFull:
       break;
   }
@@ -146,8 +147,8 @@ Status MessageQueue::CheckRoom(const Endpoint& endpoint) const {
   }
   if (limit.Ask(endpoints_.size(), theirs) == SharedLimit::Answer::kRoom) return Ok();
   return Error{ErrorCode::kAdmissionRejected,
-               "too many applications take messages: " + std::to_string(theirs) +
-                   " of the tenant, " + std::to_string(endpoints_.size()) + " of all",
+               "too many applications are registered for messages: " + std::to_string(theirs) +
+                   " of the tenant, " + std::to_string(endpoints_.size()) + " in total",
                {},
                std::chrono::milliseconds(1'000)};
 }
@@ -205,7 +206,7 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
   settled_.notify_all();
   WakeLocked();
   if (!written) return written.error();
-  // A message of somebody else that is still being written is not yet a promise.
+  // A deduplicated message may still be being written by another caller; wait until it is durable.
   const auto all_durable = [&] {
     return stop_ || std::ranges::none_of(ids, [this](const std::string& id) {
              const auto found = messages_.find(id);
@@ -268,7 +269,7 @@ Status MessageQueue::Register(Endpoint endpoint) {
     }
     if (known == endpoints_.end() || !(known->second.endpoint == endpoint)) {
       rows.push_back(EndpointRow(place, EncodeEndpoint(endpoint)));
-      // Another process that answers at the same address has taken its place.
+      // Remove the endpoint that this one replaces: a former process with the same routes.
       std::erase_if(endpoints_, [&](const auto& other) {
         const Endpoint& before = other.second.endpoint;
         const bool replaced = other.first != place && before.tenant_id == endpoint.tenant_id &&
@@ -307,7 +308,7 @@ void MessageQueue::LookAgain() {
   WakeLocked();
 }
 
-// ---- looking
+// ---- operators
 
 std::vector<MessageQueue::Seen> MessageQueue::List(const std::string& tenant_id,
                                                    const std::string& after, std::size_t limit,
@@ -347,7 +348,7 @@ Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::strin
     head = found->second.head;
   }
   head.dead = false;
-  head.attempt = 2;  // not the first: it was delivered before
+  head.attempt = 2;  // it was delivered before
   head.due_at = parts_.clock.Now();
   const Status written = parts_.committer.Put({HeadRow(head)});
   const std::lock_guard lock(mutex_);

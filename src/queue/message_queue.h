@@ -25,21 +25,21 @@
 
 namespace everstep {
 
-// How a delivery ended.
+// The outcome of a delivery.
 struct DeliveryOutcome {
   enum class Kind : std::uint8_t {
-    kDone,      // the message is done with
-    kAgain,     // it wants the same message again, after a while
-    kFailed,    // it was taken and came to nothing
-    kBroken,    // the connection broke: it may have been taken
-    kNotTaken,  // nobody is there
+    kDone,      // the message was processed
+    kAgain,     // the endpoint wants the same message again after some time
+    kFailed,    // the endpoint received the message and failed
+    kBroken,    // the connection broke; the endpoint may have received the message
+    kNotTaken,  // the endpoint was unreachable
   };
   Kind kind = Kind::kDone;
-  std::chrono::milliseconds after{0};  // of kAgain
-  std::string error{};                 // of the failures
+  std::chrono::milliseconds after{0};  // for kAgain
+  std::string error{};                 // for failures
 };
 
-// Carries messages to endpoints. `done` is called once, from any thread.
+// Delivers messages to endpoints. `done` is called exactly once, on any thread.
 class MessageCourier {
  public:
   virtual ~MessageCourier() = default;
@@ -54,23 +54,23 @@ class MessageCourier {
 };
 
 struct MessageQueueOptions {
-  std::uint32_t attempts_max = 64;  // failures before a message is given up
+  std::uint32_t attempts_max = 64;  // attempts before a message is given up
   std::chrono::milliseconds retry_first{1'000};
   std::chrono::milliseconds retry_most{60'000};
-  std::chrono::milliseconds retry_broken_most{8'000};  // after a connection that broke
-  std::chrono::milliseconds wake_most{3'600'000};      // between messages that wake a group in vain
-  std::chrono::milliseconds endpoint_lease{30'000};    // without a word an endpoint is dropped
+  std::chrono::milliseconds retry_broken_most{8'000};  // after a broken connection
+  std::chrono::milliseconds wake_most{3'600'000};      // between unsuccessful wake messages
+  std::chrono::milliseconds endpoint_lease{30'000};    // silent endpoints are dropped after this
   std::size_t messages_max = 1'000'000;
   std::size_t endpoints_max = 10'000;
   std::uint32_t tenant_share = SharedLimit::kPercent;  // of messages_max and endpoints_max
   std::size_t body_bytes_max = 16 << 20;
 };
 
-// A durable queue with push delivery: at least once, in order of their due times, each message
-// under one id for all its deliveries. What is acknowledged is durable; a message leaves the store
-// when an endpoint has said that it is done with.
+// A durable queue with push delivery. Messages are delivered at least once, in order of due time,
+// and with the same id in all deliveries. Acknowledged messages are durable. A message is removed
+// from the store after an endpoint has reported that it is done.
 //
-// An index entry of every message is in memory, its content is not. Thread-safe.
+// Keeps an index entry of every message in memory, but not the content. Thread-safe.
 class MessageQueue {
  public:
   using Options = MessageQueueOptions;
@@ -80,51 +80,55 @@ class MessageQueue {
     Clock& clock;
     Random& random;
     MessageCourier& courier;
-    // Whether messages of a group have to wait (its run is paused). Asked before each delivery.
+    // Whether the messages of a group must wait because its run is paused. Called before each
+    // delivery.
     std::function<bool(const std::string& tenant_id, const std::string& group)> is_held;
-    // Whether a group is over for good (its run was removed). Asked when the store is opened.
+    // Whether a group has ended because its run was removed. Called by Open.
     std::function<bool(const std::string& group)> is_gone;
-    // What lets a group go on whose last message is done with (`has_later`: but for some that are
-    // due much later), though it is not over; nothing: it may rest. Its tenant, group and key are
-    // set here, and its id is a new one if there is a message with it. Asked under the queue's
-    // lock.
+    // Returns a message that wakes a group whose last message is done although the group has not
+    // ended, or nullopt if none is needed. `has_later`: the group still has messages, but they are
+    // due much later. The queue sets tenant, group and key of the message, and generates an id if a
+    // message with its id exists. Called with the queue's lock held.
     std::function<std::optional<NewMessage>(const std::string& tenant_id, const std::string& group,
                                             bool has_later)>
         wake = {};
   };
 
-  // Reads what the store has, and drops messages of groups that are gone; nothing is delivered
-  // before Start. A message that was due counts as attempted once more: its delivery may have been
-  // under way when the last process ended, and attempt 1 promises that there was none. The count is
-  // only stored with the next outcome, so that stops in a row count once and never use it up.
+  // Loads the queue from the store and drops messages of removed groups. Nothing is delivered
+  // before Start. The attempt of each message that was due is incremented: its delivery may have
+  // been in flight when the last process ended, and attempt 1 guarantees that there was none. The
+  // new count is only stored with the next outcome, so that repeated restarts count once and cannot
+  // exhaust the attempts.
   static Result<std::unique_ptr<MessageQueue>> Open(Parts parts, Options options);
   ~MessageQueue();
 
-  // Delivers on a thread of its own.
+  // Starts a thread that delivers.
   void Start();
-  // Without one: all that can be done now. False: there was nothing.
+  // Without Start: does all work that is possible now. Returns false if there was none.
   bool Turn();
-  // Begins no more deliveries. Those under way are delivered again by the next process, as further
-  // attempts.
+  // Starts no more deliveries and joins the thread. The next process repeats the deliveries that
+  // are in flight, as new attempts.
   void Stop();
 
-  // Messages of one tenant. One id for each; durable on return. A message with a key that is held
-  // is not a new one. kInvalidArgument, kAdmissionRejected (the queue is full, or the tenant has
-  // its share of it): no message was taken.
+  // Sends messages of one tenant. On success they are durable, and the ids of all are returned. For
+  // a message whose key or id is already in the queue, the id of the queued message is returned.
+  // Returns kInvalidArgument, or kAdmissionRejected if the queue is full or the tenant has reached
+  // its share; no message is accepted then.
   Result<std::vector<std::string>> Send(std::vector<NewMessage> messages);
 
-  // Messages of the topics go there from now on, until it is silent for a lease or nobody answers.
-  // Again with the same id: it is still there. kAdmissionRejected: there are too many.
+  // Delivers messages of its topics to the endpoint from now on, until it is silent for
+  // endpoint_lease or unreachable. Registering the same id again renews the lease. Returns
+  // kAdmissionRejected if there are too many endpoints.
   Status Register(Endpoint endpoint);
   void Unregister(const std::string& tenant_id, const std::string& id);
-  // Groups that were held may have been released.
+  // Notifies the queue that held groups may have been released.
   void LookAgain();
 
   struct Seen {
     MessageHead head;
     bool under_way = false;
   };
-  // Of a tenant, in order of their ids, behind `after`.
+  // Lists the messages of a tenant whose ids are greater than `after`, ordered by id.
   std::vector<Seen> List(const std::string& tenant_id, const std::string& after, std::size_t limit,
                          bool dead_only);
   struct Counts {
@@ -134,10 +138,10 @@ class MessageQueue {
     std::size_t endpoints = 0;
   };
   Counts CountAll();
-  // A message that was given up is delivered again, from its second attempt on. False: there is
-  // none.
+  // Delivers a dead message again, starting with attempt 2. Returns false if there is no such dead
+  // message.
   Result<bool> Replay(const std::string& tenant_id, const std::string& id);
-  // Takes it out for good. False: there is none, or it is under way.
+  // Removes a dead message. Returns false if there is no such dead message.
   Result<bool> Remove(const std::string& tenant_id, const std::string& id);
 
  private:
@@ -145,7 +149,7 @@ class MessageQueue {
   struct Entry {
     MessageHead head;
     State state = State::kWriting;
-    std::string endpoint;  // of a delivery under way: its place in endpoints_
+    std::string endpoint;  // its key in endpoints_, while a delivery is in flight
   };
   struct Live {
     Endpoint endpoint;
@@ -163,7 +167,7 @@ class MessageQueue {
   Status Load();
 
   void Loop();
-  // mutex_ held for each of these.
+  // The functions below must be called with mutex_ held.
   void WakeLocked();
   void TakeEnded();
   void Settle(Entry& entry, const DeliveryOutcome& outcome);
@@ -173,7 +177,7 @@ class MessageQueue {
   void FreeGroup(const Entry& entry);
   Entry& Keep(MessageHead head);
   void Forget(const std::string& id);
-  // `done` was of the group, and is out of the queue: the group must not be forgotten with it.
+  // Called after `done` was removed from the queue. Adds a message that wakes its group, if needed.
   void WakeIdleGroup(const MessageHead& done);
   void DropSilent();
   void Dispatch();
@@ -189,20 +193,20 @@ class MessageQueue {
   std::mutex mutex_;
   std::condition_variable woken_;
   std::condition_variable settled_;
-  UlidGenerator ulids_;  // guarded by mutex_, as all below
+  UlidGenerator ulids_;  // mutex_ guards this and all members below
   std::map<std::string, Entry> messages_;
-  std::unordered_map<std::string, std::string> keys_;       // to the message's id
-  std::unordered_map<std::string, std::size_t> by_tenant_;  // how many messages
-  std::map<Group, std::set<std::string>> members_;          // ids of messages that have a group
+  std::unordered_map<std::string, std::string> keys_;       // message ids by key
+  std::unordered_map<std::string, std::size_t> by_tenant_;  // message counts
+  std::map<Group, std::set<std::string>> members_;          // message ids by group
   std::set<std::pair<Timestamp, std::string>> due_;
   std::map<Topic, std::deque<std::string>> ready_;
   struct GroupState {
     bool busy = false;
     std::deque<std::string> behind;
   };
-  std::map<Group, GroupState> groups_;  // with a message under way
+  std::map<Group, GroupState> groups_;  // groups with a delivery in flight or messages behind it
   std::map<Group, std::deque<std::string>> held_;
-  std::map<std::string, Live> endpoints_;  // by tenant NUL id
+  std::map<std::string, Live> endpoints_;  // by EndpointPlace
   std::vector<Ended> ended_;
   std::vector<TenantDocument> dirty_;  // to be written
   std::vector<MessageCourier::Delivery> outgoing_;

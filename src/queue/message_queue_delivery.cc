@@ -1,4 +1,4 @@
-// The half of MessageQueue that delivers: what is due, to whom, and what becomes of it.
+// The delivery half of MessageQueue: due messages, endpoints and outcomes.
 
 #include <algorithm>
 #include <utility>
@@ -56,7 +56,7 @@ bool MessageQueue::Turn() {
       WakeLocked();
     });
   }
-  // Should it fail, the store has stopped: the next process delivers once more.
+  // A failure means that the store has stopped. The next process repeats these deliveries.
   if (!dirty.empty()) (void)parts_.committer.Put(std::move(dirty));
   return worked;
 }
@@ -86,8 +86,8 @@ void MessageQueue::WakeDue(Timestamp now) {
   }
 }
 
-// What has waited longest goes first, over all topics: one that is busy must not keep others from
-// an endpoint that they share.
+// Dispatches the oldest messages first, across all topics, so that a busy topic does not starve
+// others that share an endpoint with it.
 void MessageQueue::Dispatch() {
   using Waiting = std::pair<Timestamp, const Topic*>;
   const auto later = [](const Waiting& a, const Waiting& b) { return a.first > b.first; };
@@ -110,7 +110,7 @@ void MessageQueue::Dispatch() {
   }
 }
 
-// False: nobody takes messages of this topic now.
+// Returns false if no endpoint can take a message of this topic now.
 bool MessageQueue::DispatchOne(const Topic& topic, std::deque<std::string>& ready) {
   Live* live = FindPlace(topic);
   if (live == nullptr) return false;
@@ -159,7 +159,8 @@ void MessageQueue::Launch(Entry& entry, Live& live) {
   ++under_way_;
   if (!decoded) {
     ended_.push_back(
-        {entry.head.id, {DeliveryOutcome::Kind::kFailed, {}, "the content cannot be read"}});
+        {entry.head.id,
+         {DeliveryOutcome::Kind::kFailed, {}, "the stored content of the message cannot be read"}});
     WakeLocked();
     return;
   }
@@ -201,11 +202,12 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
   if (live != endpoints_.end()) {
     --live->second.under_way;
     if (outcome.kind == Kind::kNotTaken) {
-      // It is gone; should it live, it will say so again.
+      // Drop the endpoint. If it is alive, it will register again.
       dirty_.push_back(EndpointRow(live->first, std::nullopt));
       endpoints_.erase(live);
     } else if (outcome.kind == Kind::kDone || outcome.kind == Kind::kAgain) {
-      // A refusal may come from another program that has got the address since.
+      // Only successes renew the lease: a failure may come from another program that now has the
+      // address.
       live->second.heard = SteadyNow();
     }
   }
@@ -221,7 +223,7 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
     }
     case Kind::kAgain:
       head.due_at = now + outcome.after;
-      // It succeeded, so earlier failures no longer count; but it is not a first delivery again.
+      // A success resets the count of failures, but attempt 1 is only for first deliveries.
       head.attempt = std::min(head.attempt, 2U);
       break;
     case Kind::kNotTaken:
@@ -231,8 +233,8 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
     case Kind::kBroken: {
       head.last_error = outcome.error.substr(0, kErrorBytesMax);
       const auto doubled = options_.retry_first * (1LL << std::min(head.attempt - 1, 16U));
-      // Who died in a delivery may be back in a moment; a message that kills is given up in the
-      // end.
+      // An application that died during a delivery may restart soon, so retry earlier. A message
+      // that kills it is given up after attempts_max.
       const auto most =
           outcome.kind == Kind::kBroken ? options_.retry_broken_most : options_.retry_most;
       head.due_at = now + std::min<std::chrono::milliseconds>(doubled, most);
@@ -245,14 +247,14 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
   Place(entry);
 }
 
-// What wakes the group becomes durable in the write that takes out the last message.
+// The wake message is written together with the removal of the last message.
 void MessageQueue::WakeIdleGroup(const MessageHead& done) {
   if (done.group.empty() || !parts_.wake) return;
   const Timestamp now = parts_.clock.Now();
   const auto members = members_.find({done.tenant_id, done.group});
   const bool has_later = members != members_.end();
   if (has_later) {
-    // One that was given up waits for an operator, and so does its group.
+    // A group with a dead message waits for the operator.
     const bool goes_on = std::ranges::any_of(members->second, [&](const std::string& id) {
       const MessageHead& other = messages_.at(id).head;
       return other.dead || other.due_at <= now + kMuchLater;
@@ -264,14 +266,15 @@ void MessageQueue::WakeIdleGroup(const MessageHead& done) {
   MessageHead head;
   const bool has_id = IsMessageId(message->id) && !messages_.contains(message->id);
   head.id = has_id ? std::move(message->id) : "msg_" + ulids_.Next();
-  // Under the id of one that was delivered before, it is not delivered for the first time.
+  // A message with this id may have been delivered before.
   if (has_id) head.attempt = 2;
   head.tenant_id = done.tenant_id;
   head.topic = std::move(message->topic);
   head.group = done.group;
   head.key = kWakeKey;
   head.sent_at = now;
-  // In vain it comes after twice the time, so that a group that cannot go on is no load.
+  // Double the delay if the last message was a wake message as well, so that a group that cannot
+  // continue causes little load.
   std::chrono::microseconds delay = options_.retry_first;
   if (done.key == kWakeKey) delay = std::max(delay, 2 * (done.due_at - done.sent_at));
   head.due_at = now + std::min<std::chrono::microseconds>(delay, options_.wake_most);

@@ -13,7 +13,7 @@ using Kind = DeliveryOutcome::Kind;
 
 using MessageQueueGroupsTest = MessageQueueTest;
 
-TEST_F(MessageQueueGroupsTest, MessagesOfAGroupThatIsGoneAreDropped) {
+TEST_F(MessageQueueGroupsTest, MessagesOfARemovedGroupAreDropped) {
   Send({.group = "run", .body = "a"});
   Send({.group = "run", .key = "k", .body = "b"});
   Send({.group = "other", .body = "c"});
@@ -26,7 +26,7 @@ TEST_F(MessageQueueGroupsTest, MessagesOfAGroupThatIsGoneAreDropped) {
   EXPECT_EQ(queue_->CountAll().waiting, 1U);
 }
 
-TEST_F(MessageQueueGroupsTest, MessagesGoWithTheirRun) {
+TEST_F(MessageQueueGroupsTest, MessagesAreRemovedWithTheirRun) {
   AppendAuthority authority(*store_, committer_, clock_, random_, {});
   EventWrite start;
   start.type = EventType::kRunStarted;
@@ -51,7 +51,7 @@ TEST_F(MessageQueueGroupsTest, MessagesGoWithTheirRun) {
   EXPECT_THAT(Delivered(), ElementsAre("b"));
 }
 
-TEST_F(MessageQueueGroupsTest, AGroupThatIsStalledIsWokenWhenItsLastMessageIsDone) {
+TEST_F(MessageQueueGroupsTest, AStalledGroupIsWokenWhenItsLastMessageIsDone) {
   ASSERT_TRUE(queue_->Register(App("app")));
   stalled_ = {"run"};
   Send({.group = "run", .key = "1", .body = "1"});
@@ -64,7 +64,7 @@ TEST_F(MessageQueueGroupsTest, AGroupThatIsStalledIsWokenWhenItsLastMessageIsDon
   EXPECT_THAT(Delivered(), IsEmpty());
   EXPECT_THAT(asked_, ElementsAre("run"));
   seen_ = 0;
-  Crash();  // what wakes it is as durable as the end of the last message
+  Crash();  // the wake message is durable together with the removal of the last message
   clock_.Advance(1s);
   EXPECT_THAT(Delivered(), ElementsAre("wake"));
   EXPECT_EQ(Head(0).topic, "orders.wake");
@@ -75,7 +75,7 @@ TEST_F(MessageQueueGroupsTest, AGroupThatIsStalledIsWokenWhenItsLastMessageIsDon
   EXPECT_EQ(queue_->CountAll().waiting, 0U);
 }
 
-TEST_F(MessageQueueGroupsTest, AGroupIsWokenUnderTheIdOfAMessageThatIsGoneAndNoOther) {
+TEST_F(MessageQueueGroupsTest, AWakeMessageReusesOnlyIdsOfRemovedMessages) {
   ASSERT_TRUE(queue_->Register(App("app")));
   stalled_ = {"run"};
   owner_ = Send({.group = "run", .body = "1"});
@@ -83,7 +83,7 @@ TEST_F(MessageQueueGroupsTest, AGroupIsWokenUnderTheIdOfAMessageThatIsGoneAndNoO
   End(0);
   EXPECT_THAT(Delivered(), IsEmpty());
   seen_ = 0;
-  Crash();  // the row that went and the one that came have the same name
+  Crash();  // the removed row and the new one have the same name
   clock_.Advance(1s);
   EXPECT_THAT(Delivered(), ElementsAre("wake"));
   EXPECT_EQ(Head(0).id, owner_);
@@ -97,7 +97,7 @@ TEST_F(MessageQueueGroupsTest, AGroupIsWokenUnderTheIdOfAMessageThatIsGoneAndNoO
   EXPECT_EQ(Head(1).attempt, 1U);
 }
 
-TEST_F(MessageQueueGroupsTest, AGroupThatIsWokenInVainIsWokenLessAndLessOften) {
+TEST_F(MessageQueueGroupsTest, AGroupThatCannotContinueIsWokenLessAndLessOften) {
   ASSERT_TRUE(queue_->Register(App("app")));
   stalled_ = {"run"};
   Send({.group = "run", .body = "1"});
@@ -114,7 +114,7 @@ TEST_F(MessageQueueGroupsTest, AGroupThatIsWokenInVainIsWokenLessAndLessOften) {
   }
 }
 
-TEST_F(MessageQueueGroupsTest, MessagesThatComeMuchLaterDoNotKeepAGroupFromBeingWoken) {
+TEST_F(MessageQueueGroupsTest, MessagesThatAreDueMuchLaterDoNotPreventAWakeMessage) {
   ASSERT_TRUE(queue_->Register(App("app")));
   stalled_ = {"run", "soon"};
   Send({.group = "run", .body = "1"});

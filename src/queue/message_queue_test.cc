@@ -13,7 +13,7 @@ using testing::IsEmpty;
 using namespace std::chrono_literals;
 using Kind = DeliveryOutcome::Kind;
 
-TEST_F(MessageQueueTest, AMessageWaitsForSomebodyWhoTakesItsTopic) {
+TEST_F(MessageQueueTest, AMessageWaitsForAnEndpointOfItsTopicAndTenant) {
   Send({.body = "a"});
   EXPECT_THAT(Delivered(), IsEmpty());
   Endpoint other = App("one");
@@ -31,7 +31,7 @@ TEST_F(MessageQueueTest, AMessageWaitsForSomebodyWhoTakesItsTopic) {
   EXPECT_EQ(queue_->CountAll().waiting, 0U);
 }
 
-TEST_F(MessageQueueTest, WhatIsNotDoneIsDeliveredByTheNextProcessUnderTheSameId) {
+TEST_F(MessageQueueTest, UnfinishedMessagesAreRedeliveredAfterARestartWithTheSameId) {
   ASSERT_TRUE(queue_->Register(App("one")));
   const std::string id = Send({.headers = {{"x", "y"}}, .body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
@@ -48,13 +48,13 @@ TEST_F(MessageQueueTest, WhatIsNotDoneIsDeliveredByTheNextProcessUnderTheSameId)
   EXPECT_THAT(Delivered(), IsEmpty());
 }
 
-TEST_F(MessageQueueTest, ADeliveryThatTheProcessDidNotSeeTheEndOfCountsAsAnAttempt) {
+TEST_F(MessageQueueTest, ADeliveryInterruptedByACrashCountsAsAnAttempt) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Send({.body = "under way"});
   Send({.body = "later", .delay = 1h});
   EXPECT_THAT(Delivered(), ElementsAre("under way"));
   EXPECT_EQ(Head(0).attempt, 1U);
-  for (int stop = 0; stop < 100; ++stop) {  // the server's stops alone never use up the attempts
+  for (int stop = 0; stop < 100; ++stop) {  // restarts alone never exhaust the attempts
     seen_ = 0;
     Crash();
     EXPECT_THAT(Delivered(), ElementsAre("under way"));
@@ -64,7 +64,7 @@ TEST_F(MessageQueueTest, ADeliveryThatTheProcessDidNotSeeTheEndOfCountsAsAnAttem
   EXPECT_THAT(Delivered(), IsEmpty());
   seen_ = 0;
   Crash();
-  clock_.Advance(2s);  // it waits for its third attempt, which cannot have begun
+  clock_.Advance(2s);  // the third attempt was not due, so it cannot have started
   EXPECT_THAT(Delivered(), ElementsAre("under way"));
   EXPECT_EQ(Head(0).attempt, 3U);
   End(0);
@@ -73,7 +73,7 @@ TEST_F(MessageQueueTest, ADeliveryThatTheProcessDidNotSeeTheEndOfCountsAsAnAttem
   EXPECT_EQ(Head(1).attempt, 1U);
 }
 
-TEST_F(MessageQueueTest, AClockThatWasSetBackDoesNotMakeADeliveryTheFirst) {
+TEST_F(MessageQueueTest, AClockThatWasSetBackDoesNotResetTheAttempt) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Send({.body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
@@ -86,7 +86,7 @@ TEST_F(MessageQueueTest, AClockThatWasSetBackDoesNotMakeADeliveryTheFirst) {
   EXPECT_EQ(Head(0).attempt, 2U);
 }
 
-TEST_F(MessageQueueTest, ADeliveryThatAsksForAnotherEndsARowOfFailures) {
+TEST_F(MessageQueueTest, ADeliveryThatAsksForAnotherResetsTheFailures) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Send({.body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
@@ -104,11 +104,11 @@ TEST_F(MessageQueueTest, ADeliveryThatAsksForAnotherEndsARowOfFailures) {
   }
 }
 
-TEST_F(MessageQueueTest, AKeyIsHeldUntilItsMessageIsDone) {
+TEST_F(MessageQueueTest, AKeyDeduplicatesUntilItsMessageIsDone) {
   ASSERT_TRUE(queue_->Register(App("one")));
   const std::string id = Send({.key = "k", .body = "first", .delay = 5s});
   EXPECT_EQ(Send({.key = "k", .body = "second"}), id);
-  EXPECT_THAT(Delivered(), IsEmpty());  // the first one's delay is kept
+  EXPECT_THAT(Delivered(), IsEmpty());  // the delay of the first message applies
   seen_ = 0;
   Crash();
   EXPECT_EQ(Send({.key = "k", .body = "third"}), id);
@@ -121,7 +121,7 @@ TEST_F(MessageQueueTest, AKeyIsHeldUntilItsMessageIsDone) {
   EXPECT_THAT(Delivered(), ElementsAre("fifth"));
 }
 
-TEST_F(MessageQueueTest, AMessageSentAgainUnderItsIdIsTheSame) {
+TEST_F(MessageQueueTest, AMessageSentAgainWithItsIdIsNotDuplicated) {
   const std::string id = "msg_01HXYZ123ABC456DEF789GHJKM";
   EXPECT_EQ(Send({.id = id, .body = "a"}), id);
   EXPECT_EQ(Send({.id = id, .body = "a"}), id);
@@ -129,7 +129,7 @@ TEST_F(MessageQueueTest, AMessageSentAgainUnderItsIdIsTheSame) {
   EXPECT_FALSE(queue_->Send({{.tenant_id = "acme", .topic = "t", .id = "mine"}}));
 }
 
-TEST_F(MessageQueueTest, MessagesOfAGroupComeOneAtATimeAndKeyedOnesPass) {
+TEST_F(MessageQueueTest, MessagesOfAGroupAreDeliveredOneAtATimeButKeyedOnesPass) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Send({.group = "run", .body = "1"});
   Send({.group = "run", .body = "2"});
@@ -142,7 +142,7 @@ TEST_F(MessageQueueTest, MessagesOfAGroupComeOneAtATimeAndKeyedOnesPass) {
   EXPECT_THAT(Delivered(), ElementsAre("2"));
 }
 
-TEST_F(MessageQueueTest, AMessageThatIsWantedAgainIsNotANewAttempt) {
+TEST_F(MessageQueueTest, ARequestedRedeliveryIsNotANewAttempt) {
   ASSERT_TRUE(queue_->Register(App("one")));
   const std::string id = Send({.group = "run", .body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
@@ -158,7 +158,7 @@ TEST_F(MessageQueueTest, AMessageThatIsWantedAgainIsNotANewAttempt) {
   EXPECT_EQ(Head(0).attempt, 1U);
 }
 
-TEST_F(MessageQueueTest, WhatFailsIsTriedLaterAndGivenUpInTheEnd) {
+TEST_F(MessageQueueTest, FailuresAreRetriedLaterAndFinallyGivenUp) {
   ASSERT_TRUE(queue_->Register(App("one")));
   const std::string id = Send({.key = "k", .body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
@@ -190,10 +190,10 @@ TEST_F(MessageQueueTest, WhatFailsIsTriedLaterAndGivenUpInTheEnd) {
   EXPECT_FALSE(*queue_->Remove("acme", id));
   EXPECT_EQ(queue_->CountAll().dead, 0U);
   EXPECT_THAT(Delivered(), ElementsAre("a"));
-  EXPECT_EQ(Head(0).attempt, 2U);  // attempt 1 would promise that it was never delivered
+  EXPECT_EQ(Head(0).attempt, 2U);  // attempt 1 guarantees that there was no earlier delivery
 }
 
-TEST_F(MessageQueueTest, AMessageWhoseDeliveryBrokeComesAgainWithinSeconds) {
+TEST_F(MessageQueueTest, ABrokenDeliveryIsRetriedWithinSeconds) {
   Open({.attempts_max = 64});
   ASSERT_TRUE(queue_->Register(App("one")));
   Send({.body = "a"});
@@ -208,7 +208,7 @@ TEST_F(MessageQueueTest, AMessageWhoseDeliveryBrokeComesAgainWithinSeconds) {
   }
 }
 
-TEST_F(MessageQueueTest, WhoIsGoneIsDroppedAndAnotherTakesItsMessages) {
+TEST_F(MessageQueueTest, AnUnreachableEndpointIsDroppedAndAnotherGetsItsMessages) {
   ASSERT_TRUE(queue_->Register(App("one", 1)));
   Send({.group = "run", .body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
@@ -218,10 +218,10 @@ TEST_F(MessageQueueTest, WhoIsGoneIsDroppedAndAnotherTakesItsMessages) {
   ASSERT_TRUE(queue_->Register(App("two")));
   EXPECT_THAT(Delivered(), ElementsAre("a"));
   EXPECT_EQ(courier_.taken[1].delivery.url, "http://two");
-  EXPECT_EQ(Head(1).attempt, 1U);  // nobody had taken it
+  EXPECT_EQ(Head(1).attempt, 1U);  // no endpoint has received it before
 }
 
-TEST_F(MessageQueueTest, WhoOnlyRefusesIsNotHeardOf) {
+TEST_F(MessageQueueTest, FailuresDoNotRenewTheLeaseOfAnEndpoint) {
   static constexpr auto kLease = 200ms;
   Open({.endpoint_lease = kLease});
   const auto deliver_and_outlast_the_lease = [this] {
@@ -241,7 +241,7 @@ TEST_F(MessageQueueTest, WhoOnlyRefusesIsNotHeardOf) {
   EXPECT_EQ(queue_->CountAll().endpoints, 0U);
 }
 
-TEST_F(MessageQueueTest, AnEndpointTakesAsManyAtOnceAsItSaid) {
+TEST_F(MessageQueueTest, AnEndpointGetsAsManyDeliveriesAtOnceAsItsConcurrency) {
   ASSERT_TRUE(queue_->Register(App("one", 2)));
   for (const char* body : {"1", "2", "3"}) Send({.body = body});
   EXPECT_THAT(Delivered(), ElementsAre("1", "2"));
@@ -249,7 +249,7 @@ TEST_F(MessageQueueTest, AnEndpointTakesAsManyAtOnceAsItSaid) {
   EXPECT_THAT(Delivered(), ElementsAre("3"));
 }
 
-TEST_F(MessageQueueTest, WhatHasWaitedLongestGoesFirstWhateverItsTopic) {
+TEST_F(MessageQueueTest, TheOldestMessageIsDeliveredFirstAcrossTopics) {
   ASSERT_TRUE(queue_->Register(App("one", 1)));
   for (const char* topic : {"orders.b", "orders.a", "orders.c", "orders.a", "orders.b"}) {
     clock_.Advance(1ms);
@@ -263,7 +263,7 @@ TEST_F(MessageQueueTest, WhatHasWaitedLongestGoesFirstWhateverItsTopic) {
   EXPECT_THAT(order, ElementsAre("orders.b", "orders.a", "orders.c", "orders.a", "orders.b"));
 }
 
-TEST_F(MessageQueueTest, AnotherProcessAtTheSameAddressTakesThePlace) {
+TEST_F(MessageQueueTest, AnEndpointWithTheSameRoutesReplacesTheOldOne) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Endpoint again = App("one");
   again.id = "restarted";
@@ -287,7 +287,7 @@ TEST_F(MessageQueueTest, MessagesOfAHeldGroupWait) {
   EXPECT_THAT(Delivered(), ElementsAre("1", "keyed"));
 }
 
-TEST_F(MessageQueueTest, AFullQueueAndAMessageTooLargeAreRefused) {
+TEST_F(MessageQueueTest, MessagesAreRejectedIfTheQueueIsFullOrTheyAreTooLarge) {
   auto queue = MessageQueue::Open({*store_, committer_, clock_, random_, courier_, {}, {}},
                                   {.messages_max = 1, .body_bytes_max = 3});
   ASSERT_TRUE(queue);
@@ -323,7 +323,7 @@ TEST_F(MessageQueueTest, ATenantTakesItsShareOfTheQueueAndOfTheEndpoints) {
   };
   EXPECT_EQ(fill([&](int number) { return join("acme", number); }), 5);
   EXPECT_EQ(fill([&](int number) { return join("rival", number); }), 4);
-  EXPECT_TRUE(join("acme", 0)) << "it is there already";
+  EXPECT_TRUE(join("acme", 0)) << "it is already registered";
 }
 
 TEST_F(MessageQueueTest, ABatchWithAnIdOfAnotherTenantLeavesNothing) {
@@ -334,7 +334,7 @@ TEST_F(MessageQueueTest, ABatchWithAnIdOfAnotherTenantLeavesNothing) {
   EXPECT_TRUE(queue_->List("rival", "", 10, false).empty());
 }
 
-TEST(MessageRecords, KeepWhatTheyHold) {
+TEST(MessageRecords, RoundTrip) {
   const MessageHead head{"msg_1",       "acme",         "t", "g",  "k",
                          FromMicros(5), FromMicros(-7), 3,   true, "boom"};
   EXPECT_EQ(DecodeMessageHead("msg_1", EncodeMessageHead(head)), head);

@@ -11,14 +11,14 @@
 
 namespace everstep {
 
-// The queue's rows (docs/formats.md). Those of all tenants stand together: the record says whose it
-// is.
+// The rows of the queue (docs/formats.md). The rows of all tenants are stored together under this
+// tenant id; the record contains the actual tenant.
 inline constexpr const char* kQueueRows = "";
 
 inline TenantDocument HeadRow(const MessageHead& head) {
   return {{DocumentKind::kMessage, kQueueRows, head.id}, EncodeMessageHead(head)};
 }
-// Under its tenant and group, so that it is found, and goes, with a run.
+// The key of the content includes tenant and group, so that it can be found and removed with a run.
 inline DocumentKey ContentKey(const MessageHead& head) {
   return {DocumentKind::kMessageContent, head.tenant_id, head.group + '\0' + head.id};
 }

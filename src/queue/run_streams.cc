@@ -33,7 +33,7 @@ std::string ChunkName(const StreamName& stream, std::uint64_t index) {
   return name;
 }
 
-// Those without a run, in the order of their beginnings.
+// A row for each stream without a run, ordered by creation time.
 TenantDocument WithoutRunRow(Timestamp since, const StreamName& stream) {
   std::string name;
   ByteWriter(name).U64(static_cast<std::uint64_t>(Micros(since)));
@@ -93,9 +93,10 @@ Status Check(const StreamName& stream) {
     return !text.empty() && text.size() <= most && text.find('\0') == std::string::npos;
   };
   if (fits(stream.run_id, kRunIdBytesMax) && fits(stream.name, kNameBytesMax)) return Ok();
-  return Error{ErrorCode::kInvalidArgument,
-               "a stream needs a run and a name, of at most 256 and 512 bytes",
-               {}};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      "a stream needs a run id of 1 to 256 bytes and a name of 1 to 512 bytes, without NUL",
+      {}};
 }
 
 Result<Head> ReadHead(StateReader& reader, const StreamName& stream) {
@@ -103,7 +104,7 @@ Result<Head> ReadHead(StateReader& reader, const StreamName& stream) {
   if (!row) return row.error();
   if (!*row) return Head{};
   auto head = DecodeHead(**row);
-  if (!head) return Error{ErrorCode::kStoreCorrupt, "a stream's row cannot be read", {}};
+  if (!head) return Error{ErrorCode::kStoreCorrupt, "the row of a stream cannot be read", {}};
   return *std::move(head);
 }
 
@@ -128,7 +129,7 @@ RunStreams::~RunStreams() {
 
 std::shared_ptr<RunStreams::Stream> RunStreams::Find(const StreamName& name) {
   const std::lock_guard lock(mutex_);
-  // Those that nobody writes to can be read again.
+  // Evict streams that are not in use; they can be loaded again.
   if (streams_.size() >= kStreamsInMemory) {
     std::erase_if(streams_, [](const auto& entry) { return entry.second.use_count() == 1; });
   }
@@ -151,10 +152,10 @@ Status RunStreams::Append(const StreamName& stream, std::vector<std::string> chu
                           std::string request_id) {
   for (const std::string& chunk : chunks) {
     if (chunk.size() <= kChunkBytesMax) continue;
-    return Error{ErrorCode::kInvalidArgument, "a chunk has at most 4 MiB", {}};
+    return Error{ErrorCode::kInvalidArgument, "a chunk can have at most 4 MiB", {}};
   }
   if (request_id.size() > kRequestBytesMax) {
-    return Error{ErrorCode::kInvalidArgument, "a request's id has at most 128 bytes", {}};
+    return Error{ErrorCode::kInvalidArgument, "the id of a request can have at most 128 bytes", {}};
   }
   return Write(stream, {std::move(chunks), std::move(request_id), false});
 }
@@ -293,7 +294,7 @@ Status RunStreams::Remove(const StreamName& name) {
 bool RunStreams::WhenGrown(const StreamName& stream, std::uint64_t from,
                            std::chrono::milliseconds wait, std::function<void()> ready) {
   {
-    // Between looking and waiting nothing may be missed: first wait, then look.
+    // Add the waiter before reading the extent, so that no append in between is missed.
     const std::lock_guard lock(mutex_);
     if (waiters_.size() >= kWaitersMax) return false;
     const auto until = SteadyNow() + wait;
@@ -338,7 +339,7 @@ void RunStreams::WatchTime() {
     const auto now = SteadyNow();
     if (now >= sweep_at) {
       lock.unlock();
-      // What fails is tried again the next time.
+      // The next sweep retries after a failure.
       (void)Sweep();
       lock.lock();
       sweep_at = now + kSweepEvery;

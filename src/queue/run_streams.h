@@ -17,10 +17,10 @@
 
 namespace everstep {
 
-// Which stream.
+// Identifies a stream.
 struct StreamName {
   std::string tenant_id;
-  std::string run_id;  // need not be there
+  std::string run_id;  // the run need not exist
   std::string name;
 
   auto operator<=>(const StreamName&) const = default;
@@ -34,15 +34,16 @@ struct StreamExtent {
 };
 
 struct StreamPage {
-  std::uint64_t first = 0;  // index of the first of them
+  std::uint64_t first = 0;  // index of the first chunk
   std::vector<std::string> chunks;
-  StreamExtent info;  // of the same moment
+  StreamExtent info;  // from the same snapshot
 };
 
-// Ordered chunks that runs produce while they run: appended once and durable when acknowledged,
-// read from any index, followed while they grow, closed by the writer. A stream begins to exist
-// with its first chunk; who reads earlier waits. Streams go with their run; one without a run goes
-// a day after it began. Thread-safe.
+// Ordered chunks that runs produce while they run. Chunks are appended exactly once and durable
+// when acknowledged. They can be read from any index and followed while the stream grows, until the
+// writer closes it. A stream is created by its first chunk; readers can wait for it before that.
+// Streams are removed with their run; a stream without a run is removed a day after its creation.
+// Thread-safe.
 class RunStreams {
  public:
   static constexpr std::size_t kChunkBytesMax = 4 << 20;
@@ -50,37 +51,42 @@ class RunStreams {
   static constexpr std::chrono::hours kLifeWithoutRun{24};
 
   RunStreams(StateStore& store, Committer& committer, Clock& clock);
-  // Whoever waits is answered.
+  // Calls `ready` of all waiting callers.
   ~RunStreams();
 
-  // Behind what is there. What comes after the close is left out, and so is a repetition: one of
-  // the stream's last requests had the same id. kInvalidArgument.
+  // Appends chunks to the end. Does nothing and returns Ok if the stream is closed, or if one of
+  // its last requests had the same non-empty id. Returns kInvalidArgument for an invalid stream
+  // name, a chunk above kChunkBytesMax or a request id that is too long.
   Status Append(const StreamName& stream, std::vector<std::string> chunks,
                 std::string request_id = {});
   Status Close(const StreamName& stream);
   Result<StreamExtent> Extent(const StreamName& stream);
-  // Up to `limit` chunks from an index on, of at most `bytes_max` together, but one at least.
+  // Reads up to `limit` chunks from index `from` with at most `bytes_max` bytes in total. Returns
+  // at least one chunk, if there is one, even if it is larger.
   Result<StreamPage> Read(const StreamName& stream, std::uint64_t from, std::size_t limit,
                           std::size_t bytes_max);
-  // The names of the run's streams, in order.
+  // Returns the names of the run's streams, sorted.
   Result<std::vector<std::string>> List(const std::string& tenant_id, const std::string& run_id);
 
-  // Removes those whose life without a run is over. A thread of its own does it every hour.
+  // Removes streams that have been without a run for kLifeWithoutRun. A background thread calls it
+  // every hour.
   Status Sweep();
 
-  // Calls `ready` once: when there is a chunk at `from`, the stream is closed, or the time is over.
-  // At once, from this thread, if that is so now; else from another. False: too many wait.
+  // Calls `ready` once: as soon as there is a chunk at `from`, the stream is closed, `wait` is
+  // over, or an error occurs. If that is already the case, calls it on this thread before
+  // returning, otherwise on another thread. Returns false, without calling it, if too many callers
+  // wait.
   bool WhenGrown(const StreamName& stream, std::uint64_t from, std::chrono::milliseconds wait,
                  std::function<void()> ready);
-  // Nobody waits any more.
+  // Calls `ready` of all waiting callers.
   void ReleaseAll();
 
  private:
   struct Stream {
-    std::mutex writing;   // held while an append is on its way, so that chunks keep their order
-    bool loaded = false;  // guarded by writing, as the next two
+    std::mutex writing;   // held during an append, so that chunks keep their order
+    bool loaded = false;  // `writing` guards this and the next two
     StreamExtent info;
-    std::deque<std::string> requests;  // the last ones, oldest first
+    std::deque<std::string> requests;  // ids of the last requests, oldest first
   };
   struct Waiter {
     std::uint64_t from;
@@ -106,9 +112,9 @@ class RunStreams {
   Clock& clock_;
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::map<StreamName, std::shared_ptr<Stream>> streams_;  // guarded by mutex_, as all below
+  std::map<StreamName, std::shared_ptr<Stream>> streams_;  // mutex_ guards this and all below
   std::multimap<StreamName, Waiter> waiters_;
-  std::chrono::steady_clock::time_point look_at_;  // when the thread looks again
+  std::chrono::steady_clock::time_point look_at_;  // when the thread wakes up
   bool stop_ = false;
   std::thread thread_;
 };

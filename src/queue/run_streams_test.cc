@@ -46,7 +46,7 @@ TEST_F(RunStreamsTest, ChunksKeepTheirOrderOverARestart) {
   EXPECT_EQ(streams_->Extent(name_)->chunks, 4U);
 }
 
-TEST_F(RunStreamsTest, NothingFollowsTheEnd) {
+TEST_F(RunStreamsTest, AppendsAfterTheCloseAreIgnored) {
   ASSERT_TRUE(streams_->Append(name_, {"a"}));
   ASSERT_TRUE(streams_->Close(name_));
   ASSERT_TRUE(streams_->Close(name_));
@@ -56,7 +56,7 @@ TEST_F(RunStreamsTest, NothingFollowsTheEnd) {
   EXPECT_EQ(Read(0).info, (StreamExtent{1, true}));
 }
 
-TEST_F(RunStreamsTest, ARequestThatComesAgainIsAppendedOnce) {
+TEST_F(RunStreamsTest, ARepeatedRequestIsAppendedOnce) {
   ASSERT_TRUE(streams_->Append(name_, {"a"}, "request-1"));
   ASSERT_TRUE(streams_->Append(name_, {"a"}, "request-1"));
   Reopen();
@@ -73,7 +73,7 @@ TEST_F(RunStreamsTest, TheStreamsOfARunAreListed) {
   EXPECT_THAT(*streams_->List("acme", "run-1"), ElementsAre("log", "out"));
 }
 
-TEST_F(RunStreamsTest, NamesThatCannotBeAreRefused) {
+TEST_F(RunStreamsTest, InvalidNamesAreRejected) {
   EXPECT_EQ(streams_->Append({"acme", "run-1", ""}, {"a"}).error().code,
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(streams_->Append({"acme", std::string("r\0n", 3), "n"}, {"a"}).error().code,
@@ -83,7 +83,7 @@ TEST_F(RunStreamsTest, NamesThatCannotBeAreRefused) {
       ErrorCode::kInvalidArgument);
 }
 
-TEST_F(RunStreamsTest, WhoWaitsIsWokenByAChunkTheEndOrTheClock) {
+TEST_F(RunStreamsTest, AWaiterIsCalledForAChunkTheCloseOrATimeout) {
   int woken = 0;
   const auto wake = [&woken] { ++woken; };
   ASSERT_TRUE(streams_->WhenGrown(name_, 0, 1h, wake));
@@ -91,7 +91,7 @@ TEST_F(RunStreamsTest, WhoWaitsIsWokenByAChunkTheEndOrTheClock) {
   ASSERT_TRUE(streams_->WhenGrown({"acme", "run-2", "out"}, 0, 1h, wake));
   ASSERT_TRUE(streams_->Append(name_, {"a"}));
   EXPECT_EQ(woken, 1);
-  ASSERT_TRUE(streams_->WhenGrown(name_, 0, 1h, wake));  // it is there
+  ASSERT_TRUE(streams_->WhenGrown(name_, 0, 1h, wake));  // the chunk exists
   EXPECT_EQ(woken, 2);
   ASSERT_TRUE(streams_->Close(name_));
   EXPECT_EQ(woken, 3);
@@ -124,7 +124,7 @@ TEST_F(RunStreamsTest, ConcurrentWritersLoseNothing) {
   }
 }
 
-TEST_F(RunStreamsTest, AStreamWithoutARunGoesAfterADay) {
+TEST_F(RunStreamsTest, AStreamWithoutARunIsRemovedAfterADay) {
   const StreamName other{"acme", "health", "check"};
   ASSERT_TRUE(streams_->Append(other, {"a", "b"}));
   ASSERT_TRUE(streams_->Close(other));
@@ -144,7 +144,7 @@ TEST_F(RunStreamsTest, AStreamWithoutARunGoesAfterADay) {
   EXPECT_EQ(streams_->Extent(other)->chunks, 1U);
 }
 
-TEST_F(RunStreamsTest, AStreamWhoseRunCameLaterStays) {
+TEST_F(RunStreamsTest, AStreamWhoseRunIsCreatedLaterIsKept) {
   ASSERT_TRUE(streams_->Append(name_, {"a"}));
   AppendAuthority authority(*store_, committer_, clock_, random_, {});
   EventWrite start;
