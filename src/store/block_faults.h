@@ -5,17 +5,19 @@
 
 namespace everstep {
 
-// Blocks of table files that did not match their checksum, as this thread has met them.
+// Counts the table file blocks that this thread has read with a wrong checksum, and describes the
+// last one.
 //
-// An iterator of RocksDB 7.8 loses such an error where it goes over from one file to the next, and
-// goes on as if the rows were not there. So a walk compares the count before and after each move.
-// Where RocksDB is not linked as an archive (cmake/StaticRocksdb.cmake) the count stays zero.
+// A RocksDB 7.8 iterator can lose such an error when it moves from one file to the next, and then
+// continues as if the rows did not exist. Cursors therefore compare the count before and after each
+// move. The count stays zero unless RocksDB is linked as a static archive
+// (cmake/StaticRocksdb.cmake).
 std::uint64_t BlockFaultsMet();
 std::string LastBlockFault();
 
-// A compaction walks as readers do: it would write the rows that it could not read out of
-// existence. Between these two calls, on one thread, FaultOfCompaction names the block that it met;
-// empty: none.
+// A compaction reads with the same iterators, so it would silently drop the rows that it cannot
+// read. Between BeginCompaction and EndCompaction on one thread, FaultOfCompaction describes the
+// last faulty block read since BeginCompaction. It is empty if there is none.
 void BeginCompaction();
 void EndCompaction();
 std::string FaultOfCompaction();

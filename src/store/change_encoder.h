@@ -13,15 +13,15 @@
 
 namespace everstep {
 
-// Turns the changes of a commit into rows, table by table and there in the order of keys as far as
-// that is free: a sorted table takes a row at little cost where the one before it went. Keeps its
-// buffers from commit to commit: a step's event is three puts (event, entity, run) and no
-// allocation of its own.
+// Encodes the changes of a commit as rows, table by table and mostly in key order, because
+// inserting next to the previous row of a sorted table is cheap. Reuses its buffers between
+// commits: a step event costs three puts (event, entity, run) and no allocation.
 class ChangeEncoder {
  public:
   explicit ChangeEncoder(TenantCounts& counts) : counts_(counts) {}
 
-  // In order of commit, behind what `heads` have come to; they move on.
+  // Adds the rows of `changes` to `batch`. Requires: `changes` are in commit order and continue at
+  // `heads`. Advances `heads`.
   void Encode(std::span<const RunChange* const> changes, StoreHeads& heads, WriteBatch& batch);
 
  private:

@@ -9,17 +9,17 @@ namespace everstep {
 
 std::string_view Name(Table table);
 
-// Where a row is kept, for messages.
+// The location of a row, for error messages.
 struct RowPlace {
   Table table{};
-  std::string_view run_id{};  // empty: not known
-  RunNo run{};                // zero: not of a run
+  std::string_view run_id{};  // empty: unknown
+  RunNo run{};                // zero: not a row of a run
   EventSeq seq{};             // zero: not an event
 };
 
-// kStoreCorrupt that names the place and says what is wrong there.
+// Returns kStoreCorrupt with the location and a description of what is wrong there.
 Error CorruptRow(const RowPlace& place, std::string_view what);
-// The engine's own error with the place added.
+// Returns the engine's error with the location prepended to its message.
 Error At(const RowPlace& place, Error error);
 
 }  // namespace everstep

@@ -7,13 +7,13 @@
 
 namespace everstep {
 
-// The right to write to a store: a lock on its directory itself. A lock file can be removed or
-// replaced while its owner lives, a directory with files in it cannot. The kernel lets go of it
-// when the process ends, however it ends.
+// The exclusive right to write to a store: an flock on the store's directory. A lock file could be
+// removed or replaced while its owner is running; a directory with files in it cannot. The kernel
+// releases the lock when the process ends, for whatever reason.
 class DirectoryLock {
  public:
-  // kStoreLocked: somebody has it, in this process or in another one. kStoreIo. Waits a moment for
-  // those who only look whether it is held.
+  // kStoreLocked if this or another process holds the lock; kStoreIo. Retries for a moment, because
+  // DirectoryLockHeld briefly takes the lock too.
   static Result<DirectoryLock> Take(const std::string& directory);
 
  private:
@@ -21,11 +21,12 @@ class DirectoryLock {
   UniqueFd directory_;
 };
 
-// Whether somebody holds the lock, in this process or in another one.
+// Returns whether this or another process holds the lock.
 bool DirectoryLockHeld(const std::string& directory);
 
-// The process that holds the lock; zero: none does, or it cannot be told (the owner is in another
-// container, or the file system shows other numbers to the kernel than to us).
+// Returns the id of the process that holds the lock. Returns zero if there is none or it cannot be
+// determined: the owner may run in another container, or the file system may report other device
+// and inode numbers to the kernel than to us.
 int DirectoryLockOwner(const std::string& directory);
 
 }  // namespace everstep

@@ -10,11 +10,11 @@
 
 namespace everstep {
 
-// Free bytes on the disk of a directory; nothing when the system does not say.
+// Returns the free bytes on the disk of `directory`, or nothing if the system does not report them.
 std::optional<std::uint64_t> FreeBytesOf(const std::string& directory);
 
-// Keeps writes off a disk that is nearly full, so that a full disk is met before a write and not in
-// the middle of one. Looks at most every 100 ms. One thread.
+// Refuses writes when the disk is nearly full, so that a full disk is detected before a write and
+// not in the middle of one. Measures at most every 100 ms. Not thread-safe.
 class FreeSpace {
  public:
   using Measure = std::function<std::optional<std::uint64_t>()>;
@@ -22,7 +22,7 @@ class FreeSpace {
   FreeSpace(std::uint64_t bytes_min, Clock& clock, Measure measure)
       : bytes_min_(bytes_min), clock_(clock), measure_(std::move(measure)) {}
 
-  // kStoreFull while there is too little; Ok again as soon as there is enough.
+  // kStoreFull while there is too little free space; Ok again as soon as there is enough.
   Status Check();
 
  private:

@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// Sorted tables of bytes with atomic, synced batches: what the keyed store (keyed_store.h) asks of
-// the engine below it.
+// Sorted tables of byte strings with atomic, synced batches: the interface between the keyed store
+// (keyed_store.h) and the engine below it.
 enum class Table : std::uint8_t { kMeta, kRuns, kEvents, kKeys, kEntities, kIndex };
 inline constexpr int kTableCount = 6;
 
@@ -20,7 +20,7 @@ class WriteBatch {
   virtual ~WriteBatch() = default;
   virtual void Put(Table table, std::string_view key, std::string_view value) = 0;
   virtual void Delete(Table table, std::string_view key) = 0;
-  // From `begin`, inclusive, to `end`, exclusive.
+  // Deletes the keys from `begin`, inclusive, to `end`, exclusive.
   virtual void DeleteRange(Table table, std::string_view begin, std::string_view end) = 0;
 };
 
@@ -32,17 +32,17 @@ class Cursor {
   virtual void Prev() = 0;
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
-  virtual Status status() const = 0;  // of the whole walk
+  virtual Status status() const = 0;  // the first error of the walk so far
 };
 
-// One moment of all tables.
+// A consistent snapshot of all tables.
 class TableView {
  public:
   virtual ~TableView() = default;
   virtual Result<std::optional<std::string>> Get(Table table, std::string_view key) = 0;
-  // At the first key not before `key`.
+  // Positioned at the first key that is not less than `key`.
   virtual std::unique_ptr<Cursor> Seek(Table table, std::string_view key) = 0;
-  // At the last key not behind `key`.
+  // Positioned at the last key that is not greater than `key`.
   virtual std::unique_ptr<Cursor> SeekForPrev(Table table, std::string_view key) = 0;
 };
 
@@ -51,14 +51,14 @@ class KeyValue {
   virtual ~KeyValue() = default;
   virtual std::unique_ptr<TableView> View() = 0;
   virtual std::unique_ptr<WriteBatch> NewBatch() = 0;
-  // Durable on Ok. kStoreFull: nothing written. Anything else: unknown.
+  // Durable on Ok. kStoreFull: nothing was written. Any other error: the outcome is unknown.
   virtual Status Write(WriteBatch& batch) = 0;
   virtual Status Refresh() = 0;
   virtual Status Backup(const std::string& directory) = 0;
   virtual Status Compact() = 0;
-  // kStoreCorrupt: damage that a read has met, or a file that is no longer there. Cheap.
+  // kStoreCorrupt if a read has found damage or a file has disappeared. Cheap.
   virtual Status Health() { return Ok(); }
-  // Reads every block of every file and checks it: kStoreCorrupt names the first damage.
+  // Reads and verifies every block of every file. kStoreCorrupt describes the first damage.
   virtual Status CheckFiles() { return Ok(); }
   virtual std::uint64_t DiskBytes() = 0;
 };

@@ -7,8 +7,8 @@
 
 namespace everstep {
 
-// Walks every row of the view and reports each that does not agree with the others. An error only
-// when the engine below cannot read on.
+// Walks every row of the view and reports each inconsistency between rows. Returns an error only if
+// the engine below cannot continue reading.
 Status CheckRows(KeyedReader& reader, const std::function<void(StoreFault)>& report);
 
 }  // namespace everstep

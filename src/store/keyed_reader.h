@@ -15,7 +15,7 @@
 
 namespace everstep {
 
-// The first damage that a reader has met. Thread-safe.
+// Remembers the first damage that any reader has found. Thread-safe.
 class FirstDamage {
  public:
   void Note(const Error& error) {
@@ -32,14 +32,14 @@ class FirstDamage {
   std::optional<Error> first_;
 };
 
-// StateReader on one view of sorted tables.
+// A StateReader over one view of sorted tables.
 class KeyedReader final : public StateReader {
  public:
-  // `damage` is told of events that should be there and are not.
+  // If `damage` is not null, missing events are noted there. It must outlive the reader.
   explicit KeyedReader(std::unique_ptr<TableView> view, FirstDamage* damage = nullptr)
       : view_(std::move(view)), damage_(damage) {}
 
-  // A quarantined run whose row cannot be read is found with an empty state.
+  // A quarantined run whose row cannot be read is returned with an empty state.
   Result<std::optional<StoredRun>> FindRun(const RunId& run_id) override;
   Result<std::optional<Tombstone>> FindTombstone(const RunId& run_id) override;
   Result<std::optional<EntityState>> FindEntity(RunNo run, const EntityKey& key) override;
@@ -58,7 +58,7 @@ class KeyedReader final : public StateReader {
   Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) override;
   Result<std::optional<std::string>> FindDocument(const DocumentKey& key) override;
   Result<std::vector<TenantDocument>> ListDocuments(const DocumentQuery& query) override;
-  // Leaves out what belongs to removed runs.
+  // Skips changes of removed runs.
   Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) override;
   Result<Position> PositionBefore(Timestamp time) override;
   Result<std::optional<Timestamp>> EarliestBehind(Position after) override;
@@ -68,15 +68,15 @@ class KeyedReader final : public StateReader {
   StoreCounts Counts(std::string_view tenant_id) override;
 
   // ---- for the store itself
-  // How far this view has come: the stored heads and the rows behind them.
+  // The heads as of this view: the stored heads row, or the last rows where those are further on.
   Result<StoreHeads> Heads();
-  // Up to `limit` runs from this number on; corrupt rows as in ListRuns. `next` becomes the number
-  // to go on with, zero when there are no more.
+  // Returns up to `limit` runs starting with number `from`; corrupt rows as in ListRuns. `next`
+  // becomes the number to continue with, or zero if there are no more.
   Result<std::vector<StoredRun>> RunsFrom(RunNo from, std::size_t limit, RunNo& next);
   Result<std::optional<RunNo>> FindRunNo(const RunId& run_id);
   Result<std::vector<std::string>> Tenants();
   Result<std::optional<StoredRun>> RunByNo(RunNo run);
-  // The last event row of a run, whatever its state says.
+  // Returns the seq of the last event row of a run, whatever its state says; zero if there is none.
   Result<EventSeq> LastEventRow(RunNo run);
   TableView& view() { return *view_; }
 
@@ -88,7 +88,7 @@ class KeyedReader final : public StateReader {
   StoredRun Unreadable(RunNo run, std::string why);
   Result<std::string> QuarantineOf(RunNo run);
   std::string RecoverRunId(RunNo run);
-  // Nothing when the run is gone.
+  // Returns nothing if the run has been removed.
   Result<std::optional<RunId>> RunIdOf(RunNo run);
   Result<std::optional<Event>> EventAt(const StoredRun& run, EventSeq seq);
   Result<std::vector<Event>> ReadRange(const StoredRun& run, const EventQuery& query);

@@ -10,9 +10,9 @@ namespace everstep {
 
 enum class StoreAccess : std::uint8_t { kOwner, kReadOnly };
 
-// A StateStore on sorted tables (rows: docs/formats.md). Writes the format's version into empty
-// tables. kStoreFormatNewer when a newer version wrote them, kStoreNotFound when they are empty and
-// only to be read, kStoreCorrupt when the rows that describe the store cannot be read.
+// Opens a StateStore over sorted tables (rows: docs/formats.md). Writes the format version into
+// empty tables. kStoreFormatNewer if a newer version wrote the tables, kStoreNotFound if they are
+// empty and access is read-only, kStoreCorrupt if the rows that describe the store cannot be read.
 Result<std::unique_ptr<StateStore>> OpenKeyedStore(std::unique_ptr<KeyValue> tables,
                                                    StoreAccess access = StoreAccess::kOwner);
 

@@ -8,18 +8,19 @@
 
 namespace everstep {
 
-// How the files of RocksDB's write-ahead log are written and read.
+// Controls how the files of RocksDB's write-ahead log are written and read.
 //
-// The owner fills them with zeros ahead of its records. A sync then brings data to the disk and
-// nothing else; in a file that grows, each sync also changes the file's size and so waits for a
-// commit of the file system's journal, which takes as long again. An orderly close cuts the zeros
-// off; after a crash recovery skips them.
+// The owner fills log files with zeros ahead of its records, so that a sync only has to write data.
+// In a file that grows, each sync also changes the file's size and therefore waits for a commit of
+// the file system's journal, which takes as long again. An orderly close truncates the zeros; after
+// a crash, recovery skips them.
 //
-// `mark` learns what is synced and which log files are dropped; it must outlive the environment.
+// `mark` is updated with what is synced and which log files are dropped. It must outlive the
+// environment.
 std::unique_ptr<rocksdb::Env> NewOwnersEnv(StoreMark& mark);
 
-// A process beside the owner follows the log while it is written, and must take neither the zeros
-// nor a record that is half written for its end: it is shown whole records only.
+// For a process that follows the log while the owner writes it. Such a reader must not mistake the
+// zeros or a partly written record for the end of the log, so it is shown whole records only.
 std::unique_ptr<rocksdb::Env> NewVisitorsEnv();
 
 }  // namespace everstep

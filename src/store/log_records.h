@@ -9,9 +9,10 @@
 
 namespace everstep {
 
-// The grammar of RocksDB's log files (the write-ahead log and the MANIFEST): blocks of 32 KiB; in a
-// block records of a CRC-32C (masked, 4 bytes), a length (2 bytes), a type (1 byte) and that many
-// bytes, all little-endian. The rest of a block that is too short for a head is zero.
+// The format of RocksDB's log files (the write-ahead log and the MANIFEST). A file is a sequence of
+// 32 KiB blocks. A block is a sequence of records: a masked CRC-32C (4 bytes), a length (2 bytes),
+// a type (1 byte) and `length` bytes of payload; numbers are little-endian. If the rest of a block
+// is too short for a record head, it is zero.
 inline constexpr std::size_t kLogBlockBytes = 32 << 10;
 inline constexpr std::size_t kLogHeadBytes = 7;
 enum class LogRecordType : std::uint8_t {
@@ -22,24 +23,25 @@ enum class LogRecordType : std::uint8_t {
   kLast = 4
 };
 
-// The record at the beginning of `rest`, which ends where its block ends. Type kNone: there is no
-// whole record with a matching checksum.
+// The record at the beginning of `rest`, which ends where its block ends. The type is kNone if
+// there is no whole record with a matching checksum.
 struct LogRecord {
   LogRecordType type = LogRecordType::kNone;
-  std::size_t bytes = 0;  // with the head
+  std::size_t bytes = 0;  // including the head
 };
 LogRecord WholeRecord(std::string_view rest);
 
-// What a log file holds.
+// The result of scanning a log file.
 struct LogScan {
   std::uint64_t file_bytes = 0;
-  // The end of the last whole write of the unbroken series from the beginning of the file.
+  // Where the unbroken series of whole writes from the beginning of the file ends.
   std::uint64_t whole_to = 0;
-  // Rows are numbered over all log files of a store; zero: the series has no write.
+  // Row numbers run through all log files of a store. Zero if the series has no write.
   std::uint64_t first_row = 0;
   std::uint64_t next_row = 0;
-  // Whole writes beyond what cannot be read. Every write is synced before the next one begins, so
-  // one of them proves that the bytes before it were once on the disk: they are damaged, not torn.
+  // Whole writes after the first unreadable bytes. Every write is synced before the next one
+  // begins, so one of them proves that the bytes before it were once on disk: they are damaged, not
+  // torn.
   std::uint64_t writes_after = 0;
   std::uint64_t events_after = 0;
 
@@ -47,12 +49,12 @@ struct LogScan {
 };
 
 enum class LogContent : std::uint8_t {
-  kWrites,  // a write-ahead log: write batches, whose row numbers must follow each other
-  kEdits,   // a MANIFEST: its records are not looked into
+  kWrites,  // a write-ahead log: write batches with consecutive row numbers
+  kEdits,   // a MANIFEST: the contents of its records are not checked
 };
 
-// Reads the whole file; `visit` is called with every whole write batch, also with those beyond a
-// damage. kStoreIo when the file cannot be read, kStoreNotFound when it is not there.
+// Reads the whole file. Calls `visit` with every whole write batch, including those after damage.
+// kStoreNotFound if the file does not exist, kStoreIo if it cannot be read.
 using VisitBatch = std::function<void(std::string_view batch)>;
 Result<LogScan> ScanLog(const std::string& path, LogContent content, const VisitBatch& visit = {});
 

@@ -14,8 +14,8 @@ namespace everstep {
 using MemoryTable = std::map<std::string, std::string, std::less<>>;
 using MemoryTables = std::array<MemoryTable, kTableCount>;
 
-// Tables in memory, lost with the process. A view holds the shared lock: writes wait until it is
-// gone, so the thread that holds a view must not write.
+// Tables in memory, lost when the process ends. A view holds a shared lock and writes wait until it
+// is released, so a thread that holds a view must not write.
 class MemoryKeyValue final : public KeyValue {
  public:
   MemoryKeyValue() = default;
@@ -23,7 +23,7 @@ class MemoryKeyValue final : public KeyValue {
 
   std::unique_ptr<TableView> View() override;
   std::unique_ptr<WriteBatch> NewBatch() override;
-  Status Write(WriteBatch& batch) override;  // a batch of NewBatch()
+  Status Write(WriteBatch& batch) override;  // Requires: made by NewBatch()
   Status Refresh() override { return Ok(); }
   Status Backup(const std::string& directory) override;
   Status Compact() override { return Ok(); }

@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// Tables in a directory on disk. Errors as OpenRocksdbStore. `clock` says when free space is to be
-// looked at again; it must live as long as the tables.
+// Opens or creates tables in a directory on disk. Errors as for OpenRocksdbStore. `clock`
+// determines when free space is measured again; it must outlive the tables.
 Result<std::unique_ptr<KeyValue>> OpenRocksdbKeyValue(const std::string& directory,
                                                       const StoreOptions& options, Clock& clock);
 

@@ -8,9 +8,10 @@
 
 namespace everstep {
 
-// How RocksDB is set up for a store. The environment is the caller's to set.
+// RocksDB's options for a store. The caller sets the environment.
 rocksdb::DBOptions EngineOptions(const StoreOptions& options);
-// The tables (store/key_value.h) in their order; a family's number is its table's.
+// The column families of the tables (store/key_value.h), in the order of `Table`: the id of a
+// family equals the number of its table.
 std::vector<rocksdb::ColumnFamilyDescriptor> TableFamilies(const StoreOptions& options);
 
 }  // namespace everstep

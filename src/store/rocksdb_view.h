@@ -20,13 +20,13 @@ namespace everstep {
 
 inline rocksdb::Slice RowSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// A file is gone.
+// Whether the status says that a file is missing.
 bool IsMissing(const rocksdb::Status& status);
 
-// A file that is damaged or gone is damage for good; other failures may pass.
+// Whether the status means permanent damage: a damaged or missing file. Other failures may pass.
 bool IsDamage(const rocksdb::Status& status);
 
-// Makes errors of what RocksDB says of reads, and remembers the first damage. Thread-safe.
+// Converts statuses of RocksDB reads to errors and remembers the first damage. Thread-safe.
 class ReadFaults {
  public:
   Error Of(const rocksdb::Status& status);
@@ -42,8 +42,8 @@ class ReadFaults {
 
 using Handles = std::array<rocksdb::ColumnFamilyHandle*, kTableCount>;
 
-// To make a buffer anew for each batch, larger and larger, takes as long as to fill it: a thread
-// keeps that of its last.
+// Growing a new buffer for each batch takes as long as filling it, so each thread keeps the buffer
+// of its last batch.
 class RocksdbBatch final : public WriteBatch {
  public:
   explicit RocksdbBatch(const Handles& handles) : handles_(handles), batch_(std::move(spare_)) {
@@ -82,8 +82,8 @@ class RocksdbBatch final : public WriteBatch {
   rocksdb::Status status_;
 };
 
-// A secondary has no snapshots; its state stands still between two Refreshes, so there a view keeps
-// Refresh out by a shared lock instead.
+// Reads from a snapshot. A secondary has no snapshots, but its state changes only in Refresh; there
+// the view blocks Refresh with a shared lock instead.
 class RocksdbView final : public TableView {
  public:
   RocksdbView(rocksdb::DB& db, const Handles& handles, std::shared_mutex* refresh,

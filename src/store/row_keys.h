@@ -11,7 +11,8 @@
 
 namespace everstep {
 
-// The first byte of a key, in the tables that hold rows of several kinds. Stored: never reuse.
+// The first byte of a key, in the tables that hold rows of several kinds. Stored: never reuse a
+// value.
 enum class RowKind : char {
   // kMeta
   kFormat = 'V',
@@ -28,7 +29,7 @@ enum class RowKind : char {
   // kIndex
   kOutbox = 'O',
   kByTenant = 'A',
-  kByProject = 'P',  // kinds are told apart within their table
+  kByProject = 'P',  // values only need to be unique within a table
   kByStatus = 'S',
   kByPlan = 'L',
   kToken = 'H',
@@ -40,11 +41,11 @@ enum class RowKind : char {
 inline constexpr std::array kListIndexes = {RowKind::kByTenant, RowKind::kByProject,
                                             RowKind::kByStatus, RowKind::kByPlan};
 
-// Builds the keys of all rows (grammar: docs/formats.md) in one buffer that it keeps, so that a key
-// costs no allocation. What a function returns is valid until the next call.
+// Builds the keys of all rows (grammar: docs/formats.md) in one reused buffer, so that a key costs
+// no allocation. A returned key is valid until the next call.
 class RowKeys {
  public:
-  std::string_view Kind(RowKind kind);  // begin of all rows of the kind
+  std::string_view Kind(RowKind kind);  // prefix of all rows of the kind
 
   // kMeta
   std::string_view Format() { return Kind(RowKind::kFormat); }
@@ -71,14 +72,14 @@ class RowKeys {
   std::string_view Outbox(Position position);
   // The run's row in one of the four list indexes.
   std::string_view Listed(RowKind index, const RunState& state, RunNo run);
-  // Its row in kByStatus when it had another status.
+  // The run's row in kByStatus under another status.
   std::string_view ListedAs(RunStatus status, const RunState& state, RunNo run);
-  // What all rows of runs of this scope and status begin with.
+  // The common prefix of all rows of runs with this scope and status.
   std::string_view ListedPrefix(RowKind index, const RunScope& scope, RunStatus status);
   std::string_view Token(std::string_view tenant_id, std::string_view token);
   std::string_view Timer(Timestamp due_at, RunNo run, std::string_view wait_id);
   std::string_view TombstoneAge(Timestamp removed_at, std::string_view run_id);
-  std::string_view DeadLetters(const SinkKey& sink);  // begin of all rows of the sink
+  std::string_view DeadLetters(const SinkKey& sink);  // prefix of all rows of the sink
   std::string_view DeadLetters(const SinkKey& sink, const RunId& run_id);
   std::string_view DeadLetter(const SinkKey& sink, const RunId& run_id, EventSeq seq);
 
@@ -88,7 +89,7 @@ class RowKeys {
   std::string bytes_;
 };
 
-// The parts of a stored key; nothing when it is not one of that kind.
+// The parts of a stored key. The functions below return nothing if the key is not of their kind.
 struct EventRowKey {
   RunNo run;
   EventSeq seq;
@@ -110,7 +111,7 @@ struct DeadLetterRowKey {
 };
 struct ListedRowKey {
   std::string_view tenant_id;
-  RunStatus status{};  // of rows in kByStatus
+  RunStatus status{};  // only in rows of kByStatus
   Timestamp created_at{};
   RunNo run;
 };
@@ -122,12 +123,12 @@ std::optional<Position> ParseOutboxKey(std::string_view key);
 std::optional<TimerRowKey> ParseTimerKey(std::string_view key);
 std::optional<TombstoneAgeRowKey> ParseTombstoneAgeKey(std::string_view key);
 std::optional<SinkKey> ParseSinkMarkKey(std::string_view key);
-// The tenant of a document; empty: of none.
+// The tenant of a document; empty if it belongs to no tenant.
 std::optional<std::string> ParseDocumentTenant(std::string_view key);
 std::optional<DeadLetterRowKey> ParseDeadLetterKey(std::string_view key);
 std::optional<ListedRowKey> ParseListedKey(std::string_view key);
 
-// A place in a list of runs: the bytes that end a row of every list index, newest first.
+// A place in a list of runs: the last bytes of a row's key in every list index, newest first.
 inline constexpr std::size_t kListPlaceBytes = 16;
 void AppendListPlace(std::string& out, Timestamp created_at, RunNo run);
 struct ListPlace {

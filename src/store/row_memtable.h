@@ -6,11 +6,11 @@
 
 namespace everstep {
 
-// What RocksDB keeps rows in until they go to a file: a list of our own (skip_list.h) in place of
-// the library's. Debian builds the library with its assertions on, and those of its list compare
-// keys dozens of times for each row; that was a quarter of what an event costs.
+// Memtables for RocksDB that use our own skip list (skip_list.h). Debian builds RocksDB with
+// assertions enabled, and those in its skip list compare keys dozens of times for each row, which
+// was a quarter of the cost of an event.
 //
-// For families that order keys as bytes and have one writer at a time.
+// Requires: column families that order keys bytewise and have one writer at a time.
 std::shared_ptr<rocksdb::MemTableRepFactory> NewRowMemtables();
 
 }  // namespace everstep

@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// Puts rows into batches of a bounded size.
+// Writes rows in batches of bounded size. The caller must call Flush() at the end.
 class RowWriter {
  public:
   explicit RowWriter(KeyValue& rows) : rows_(rows), batch_(rows.NewBatch()) {}

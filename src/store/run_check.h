@@ -12,14 +12,14 @@
 
 namespace everstep {
 
-// Holds the rows of one run against each other: events, keys, entities, and what must be in the
-// index because of them.
+// Checks the rows of one run against each other: events, keys, entities, and the index rows that
+// they require.
 class RunCheck {
  public:
   RunCheck(KeyedReader& reader, const StoredRun& run, const std::function<void(StoreFault)>& report)
       : reader_(reader), run_(run), report_(report) {}
 
-  // An error only when the engine below cannot read on.
+  // Returns an error only if the engine below cannot continue reading.
   Status Run();
 
  private:
@@ -33,7 +33,7 @@ class RunCheck {
   Status CheckEntity(const EntityKey& key, const EntityState& state);
 
   void Report(std::string what) { report_({run_.run_id.value(), std::move(what)}); }
-  // Damage is reported and passed over, anything else ends the check.
+  // Reports damage and returns Ok. Returns any other error, which ends the check.
   Status Survive(Error error);
   Result<bool> Exists(Table table, std::string_view key);
 
@@ -43,11 +43,11 @@ class RunCheck {
   RowKeys keys_;
   EventSeq last_seen_;
   Timestamp last_persisted_at_{};
-  bool chains_known_ = true;  // false: an event could not be read or is of a type not known here
+  bool chains_known_ = true;  // false: an event is missing, unreadable or of an unknown type
   std::array<EventSeq, kEventTypeCount + 1> last_of_type_{};
   std::map<EntityKey, EventSeq> last_of_entity_;
   std::set<Sha256Digest> seen_keys_;
-  std::map<std::uint64_t, bool> keyed_;  // events that need a key row; false: one has led there
+  std::map<std::uint64_t, bool> keyed_;  // events that need a key row; false: it was found
 };
 
 }  // namespace everstep

@@ -9,35 +9,36 @@
 
 namespace everstep {
 
-// Puts the removal of whole runs into a batch: their rows in every table, their index rows, tokens
-// and timers, their share of the counts. Works also on runs whose own row cannot be read.
+// Adds the removal of whole runs to a batch: their rows in every table, their index rows, tokens
+// and timers, and their share of the counts. Also works for runs whose own row cannot be read.
 class RunRemoval {
  public:
   RunRemoval(KeyedReader& reader, TenantCounts& counts, WriteBatch& batch)
       : reader_(reader), counts_(counts), batch_(batch) {}
 
-  // Tombstones left before this time go.
+  // Removes the tombstones that were left before `expired`.
   Status ExpireTombstones(Timestamp expired);
-  // A run that is not there is passed over.
+  // Does nothing if the run does not exist.
   Status Remove(const RunId& run_id, Timestamp now);
-  // After the last Remove: deletes the rows that lie together, and the front of the outbox as far
-  // as it belongs to runs that are gone. `heads` becomes what it is after the write.
+  // Must be called after the last Remove. Deletes the rows of events, keys and entities by range,
+  // and the front of the outbox as far as it belongs to removed runs. Sets `heads` to their values
+  // after the write.
   Status Finish(StoreHeads& heads);
 
  private:
   struct Remains {
-    std::string tenant_id;  // empty: not known any more
+    std::string tenant_id;  // empty: unknown
     RunStatus status = RunStatus::kAbsent;
     EventSeq last_seq;
     std::vector<std::string> index_rows;
     std::uint64_t row_bytes = 0;  // of its events and documents
   };
-  // Its streams, and its messages in the queue.
+  // Removes the streams of the run and its messages in the queue.
   Status RemoveDocuments(Remains& remains, const RunId& run_id);
   Status MeasureEvents(Remains& remains, RunNo run);
-  // From the run's own rows; kStoreCorrupt when one of them cannot be read.
+  // Collects what to remove from the run's own rows. kStoreCorrupt if one of them cannot be read.
   Result<Remains> Trace(const RunId& run_id);
-  // By a walk over the whole index, for a run that cannot be traced.
+  // Collects the same by scanning the whole index, for a run that cannot be traced.
   Result<Remains> Search(const RunId& run_id, RunNo run);
   void Subtract(const Remains& remains);
   Status PutTombstone(const RunId& run_id, const Tombstone& tombstone);

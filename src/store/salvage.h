@@ -14,26 +14,28 @@ namespace everstep {
 struct SalvagedRun {
   std::string run_id;  // "run no 7" when its id is lost
   std::string tenant_id;
-  std::uint64_t events_kept = 0;  // the log's beginning, without a gap; zero: the run is not there
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;  // runSeq from, to
-  bool row_lost = false;  // the row that says whose it is: the run cannot be made again
+  std::uint64_t events_kept =
+      0;  // the log up to its first gap; zero: the run is not in the new store
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      missing;            // runSeq of the first and the last event of each gap
+  bool row_lost = false;  // the run row is lost: the run cannot be rebuilt
 };
 
 struct SalvageReport {
-  std::vector<std::string> damage;  // what was met in the files
+  std::vector<std::string> damage;  // what was found in the files
   std::uint64_t runs = 0;           // in the new store
   std::uint64_t events = 0;
   std::vector<SalvagedRun> incomplete;
   std::uint64_t events_after_gaps = 0;  // intact, but not in the new store
 };
 
-// Makes a store at `to`, which must not exist, from what is intact in the damaged one at `from`,
-// which is left as it is. Events, documents and how far sinks had come are copied; whatever follows
-// from events is derived anew. A log is kept up to its first gap, and its run is quarantined: the
-// engine does not go on with it, because what was done after that is not known. `after_gap` is
-// called with each intact event that lies after a gap.
+// Creates a store at `to`, which must not exist, from what is intact in the damaged store at
+// `from`, which is not changed. Events, documents and the progress of sinks are copied; whatever
+// follows from events is derived again. A log is kept up to its first gap, and its run is
+// quarantined: the engine does not continue it, because what happened after the gap is unknown.
+// `after_gap` is called with each intact event after a gap.
 //
-// Errors: kInvalidArgument (`to` lies in `from`), kStoreNotFound, kStoreExists, kStoreLocked,
+// Errors: kInvalidArgument (`to` is inside `from`), kStoreNotFound, kStoreExists, kStoreLocked,
 // kStoreFormatNewer, kStoreIo.
 Result<SalvageReport> SalvageStore(
     const std::string& from, const std::string& to,

@@ -8,13 +8,13 @@
 
 namespace everstep {
 
-// Copies every row that can still be read in the damaged store at `from` into the empty `rows`:
-// first those in its tables, around blocks that cannot be read, then the writes of its log files,
-// also those after a damage. Nothing at `from` is changed. `scratch` is a directory that does not
-// exist; it is made and removed.
+// Copies every readable row of the damaged store at `from` into the empty `rows`: first the rows in
+// its tables, skipping blocks that cannot be read, then the writes in its log files, including
+// those after damage. Nothing at `from` is changed. `scratch` is a directory that must not exist;
+// it is created and removed.
 //
-// `damage` tells what was met, a line each; empty: the store is intact. kStoreLocked: somebody has
-// it open. kStoreIo.
+// Adds a line to `damage` for each problem found; empty: the store is intact. Errors: kStoreLocked
+// (the store is open), kStoreNotFound, kStoreFormatNewer, kStoreIo.
 Status GatherRows(const std::string& from, const std::string& scratch, KeyValue& rows,
                   std::vector<std::string>& damage);
 

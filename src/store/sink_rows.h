@@ -4,10 +4,11 @@
 
 namespace everstep {
 
-// Puts the rows of a sink's move into a batch, and keeps the count of its dead letters.
+// Adds the rows of a sink's move to `batch` and maintains the count of its dead letters.
 Status PutSinkMove(KeyedReader& reader, const SinkMove& move, WriteBatch& batch);
 
-// Puts the removal of a sink's rows into a batch, one by one: ranges are for the rows of runs.
+// Adds the removal of a sink's rows to `batch`, one row at a time: range deletions are reserved for
+// the rows of runs.
 Status PutSinkRemoval(KeyedReader& reader, const SinkKey& sink, WriteBatch& batch);
 
 }  // namespace everstep

@@ -8,16 +8,17 @@
 
 namespace everstep {
 
-// An ordered list of entries for one writer and any number of readers beside it, which take no
-// lock. Entries are added and never removed; the memory that they lie in is the caller's and
-// outlives the list.
+// An ordered list of entries for one writer and any number of concurrent readers, which take no
+// lock. Entries are added and never removed. The caller owns their memory, which must outlive the
+// list.
 //
-// An entry is a key and whatever follows it: the key's length as a varint, then its bytes. The last
-// eight of them are a number, little-endian, the others a name. Keys are ordered by name, as bytes;
-// those of one name by number, the greatest first.
+// An entry starts with a key: its length as a varint, then its bytes. Anything may follow. The last
+// eight bytes of a key are a little-endian number, the others a name. Keys are ordered by name,
+// bytewise, and within a name by number, greatest first.
 class SkipList {
  public:
-  // The link of an entry on the lowest level. Those above lie in front of it, the entry behind.
+  // An entry's link on the lowest level. The links of the higher levels precede it in memory, the
+  // entry follows it.
   class Node {
    public:
     const char* entry() const { return reinterpret_cast<const char*>(this + 1); }
@@ -40,9 +41,9 @@ class SkipList {
 
   static std::string_view KeyOf(const char* entry);
 
-  // The writer. An entry gets a height first, then memory of that size; it is filled where Lay
-  // says, and added. False: its key is there already, and the list is as it was. What lies near the
-  // entry that was added before it is added soonest.
+  // Writer only. To add an entry, get a height, allocate memory of that size, fill the entry where
+  // Lay says, and insert it. Insert returns false and leaves the list unchanged if the key exists.
+  // It is fastest near the previously added entry.
   std::size_t NewHeight();
   static std::size_t BytesFor(std::size_t height, std::size_t entry_bytes) {
     return alignof(Node) - 1 + height * sizeof(Node) + entry_bytes;
@@ -50,7 +51,7 @@ class SkipList {
   static char* Lay(char* memory, std::size_t height);
   bool Insert(const char* entry);
 
-  // The readers. Null: there is none.
+  // Readers. Null: there is no such entry.
   const Node* First() const { return head()->next(); }
   const Node* Last() const;
   const Node* AtOrBehind(std::string_view key) const;
@@ -61,8 +62,8 @@ class SkipList {
 
   const Node* head() const { return &head_.back(); }
   Node* head() { return &head_.back(); }
-  // The last entry before `key`, or the head, and what followed it when it was looked at: by now
-  // the writer may have put something between the two.
+  // The last entry before `key`, or the head, and its successor when it was read: the writer may
+  // have inserted an entry between the two since.
   struct Place {
     const Node* before;
     const Node* next;
@@ -70,11 +71,11 @@ class SkipList {
   Place PlaceOf(std::string_view key) const;
   void FindPlace(std::string_view key);
 
-  std::array<Node, kHeightMax> head_;       // as of an entry before all others
-  std::atomic<std::size_t> height_ = 1;     // of the highest entry
-  std::array<Node*, kHeightMax> before_{};  // the writer's: the last on each level that is not
-                                            // behind the entry added last
-  std::uint32_t random_ = 0x9e37'79b9;      // the writer's
+  std::array<Node, kHeightMax> head_;       // the links of a sentinel before all entries
+  std::atomic<std::size_t> height_ = 1;     // of the tallest entry
+  std::array<Node*, kHeightMax> before_{};  // writer only: on each level the last entry that is not
+                                            // after the one added last
+  std::uint32_t random_ = 0x9e37'79b9;      // writer only
 };
 
 }  // namespace everstep

@@ -15,19 +15,19 @@
 
 namespace everstep {
 
-// A run's number in this store: short, never reused, in order of creation.
+// A run's number in this store: short, in order of creation, never reused.
 using RunNo = Named<struct RunNoTag, std::uint64_t>;
-// A place in the order of commits, over all runs: 1, 2, 3 …
+// A position in the order of commits over all runs: 1, 2, 3 …
 using Position = Named<struct PositionTag, std::uint64_t>;
 
 struct StoredRun {
   RunNo run_no;
   RunId run_id;
   RunState state;
-  std::string quarantine;  // why the run is quarantined; empty: it is not
+  std::string quarantine;  // why the run is quarantined; empty: not quarantined
 };
 
-// What stays of a run that retention removed, until the window closes.
+// What remains of a run that retention removed, until the tombstone expires.
 struct Tombstone {
   RunStatus status{};
   EventSeq last_seq;
@@ -37,12 +37,12 @@ struct Tombstone {
 struct HookHolder {
   RunId run_id;
   std::string hook_id;
-  Timestamp kept_until{};  // the hook ended with its run, and keeps the token so long; unset: lives
+  Timestamp kept_until{};  // set: the hook ended with its run, but holds the token until then
 
   bool operator==(const HookHolder&) const = default;
 };
 
-// A token that is held.
+// A token and the hook that holds it.
 struct HeldToken {
   std::string token;
   HookHolder holder;
@@ -54,7 +54,7 @@ struct Timer {
   Timestamp due_at{};
   RunId run_id;
   std::string wait_id;
-  std::string place{};  // in the order of timers: TimerQuery::after to go on behind it
+  std::string place{};  // pass it as TimerQuery::after to continue after this timer
 
   bool operator==(const Timer& other) const {
     return due_at == other.due_at && run_id == other.run_id && wait_id == other.wait_id;
@@ -64,23 +64,23 @@ struct Timer {
 struct TimerQuery {
   Timestamp until{};  // inclusive
   std::size_t limit = 100;
-  std::string after{};  // a timer's place; empty: from the first
+  std::string after{};  // place of a timer, exclusive; empty: from the first
 };
 
-// Events of one run that became durable together; what sinks and time queries walk along.
+// Events of one run that became durable together. Sinks and time queries read these in order.
 struct OutboxEntry {
   Position position;
   RunId run_id;
   EventSeq first_seq;
   EventSeq last_seq;
-  // When its events were persisted. Later than that while the clock is behind an earlier change:
-  // along the outbox it never goes back.
+  // When the events were persisted. If the clock was set back, the latest time of all earlier
+  // changes instead, so that it never decreases along the outbox.
   Timestamp committed_at{};
 
   bool operator==(const OutboxEntry&) const = default;
 };
 
-// Where events go to: a name within a tenant. An empty tenant is the server's own.
+// Identifies a sink: its name within a tenant. The tenant is empty for the server's own sinks.
 struct SinkKey {
   std::string tenant_id;
   std::string name;  // 1 to 128 bytes
@@ -88,17 +88,17 @@ struct SinkKey {
   auto operator<=>(const SinkKey&) const = default;
 };
 
-// How far a sink has come.
+// The progress of a sink through the outbox.
 struct SinkMark {
   SinkKey key;
-  Position position;  // what lies up to here is delivered, a dead letter, or not for it
-  bool open = true;   // retention keeps what an open sink has not had
+  Position position;               // up to here, all is delivered, dead, or not meant for this sink
+  bool open = true;                // retention keeps what an open sink has not received
   std::uint64_t dead_letters = 0;  // maintained by the store
 
   bool operator==(const SinkMark&) const = default;
 };
 
-// An event that a sink did not take.
+// An event that a sink did not accept.
 struct DeadLetter {
   RunId run_id;
   EventSeq seq;
@@ -114,19 +114,19 @@ struct DeadLetter {
 struct DeadLetterQuery {
   SinkKey sink;
   RunId run_id{};     // empty: of any run
-  RunId after_run{};  // behind this letter; empty: from the first
+  RunId after_run{};  // after this letter; empty: from the first
   EventSeq after_seq{};
   std::size_t limit = 100;
 };
 
-// What a sink's progress changes; all of it or nothing.
+// The changes that a sink's progress makes; applied as a whole or not at all.
 struct SinkMove {
-  SinkMark mark;                                 // its count is not read
-  std::vector<DeadLetter> died;                  // one that is there already is written anew
-  std::vector<std::pair<RunId, EventSeq>> gone;  // dead letters that are delivered or given up
+  SinkMark mark;                                 // its count of dead letters is ignored
+  std::vector<DeadLetter> died;                  // an existing one is overwritten
+  std::vector<std::pair<RunId, EventSeq>> gone;  // dead letters that were delivered or given up
 };
 
-// All that one decision changes in one run. Either all of it becomes durable or nothing.
+// All changes that one decision makes in one run. They become durable as a whole or not at all.
 struct RunChange {
   RunNo run_no;
   RunId run_id;
@@ -137,7 +137,7 @@ struct RunChange {
   std::vector<std::pair<EntityKey, EntityState>> entities;  // after the change, each once
   struct Token {
     std::string token;
-    std::optional<std::string> hook_id;  // nothing: the token becomes free
+    std::optional<std::string> hook_id;  // nothing: the token is released
     Timestamp kept_until{};              // as in HookHolder
   };
   std::vector<Token> tokens;  // of the run's tenant
@@ -147,14 +147,14 @@ struct RunChange {
     bool armed = true;
   };
   std::vector<Alarm> alarms;
-  Position position;  // the one behind the change before, in a commit and over commits
+  Position position;  // follows that of the previous change, also across commits
 };
 
 struct EventQuery {
   EventSeq after{};                   // exclusive
   EventSeq until{UINT64_MAX};         // inclusive
   std::optional<EventType> type{};    // only these
-  std::optional<EntityKey> entity{};  // only this entity's
+  std::optional<EntityKey> entity{};  // only those of this entity
   std::size_t limit = 1000;
   // Bounds the memory of a read: it ends with the event whose payload reaches this many bytes.
   std::size_t bytes_max = 16 << 20;
@@ -183,14 +183,14 @@ struct RunQuery {
 };
 
 struct RunPage {
-  std::vector<StoredRun> runs;       // newest first, unless asked otherwise
-  std::string cursor;                // goes on behind the last run; empty: there are no more
-  std::vector<std::string> cursors;  // behind each of the runs, also behind the last of all
+  std::vector<StoredRun> runs;       // newest first, unless oldest_first
+  std::string cursor;                // continues after the last run; empty: there are no more
+  std::vector<std::string> cursors;  // one per run, to continue after it; also for the last of all
 };
 
-// A small document that belongs to no run, of a tenant (or of none: an empty one): its kind and its
-// name find it.
-// Stored: never reuse.
+// A small document that belongs to a tenant and not to a run. It is found by its kind, tenant and
+// name. The tenant is empty if the document belongs to none.
+// Stored: never reuse a value.
 enum class DocumentKind : std::uint8_t {
   kPlanVersion = 1,
   kArtifact = 2,
@@ -214,8 +214,9 @@ struct DocumentKey {
 };
 struct TenantDocument {
   DocumentKey key;
-  std::optional<std::string> text;  // nothing: it is removed
-  // Of the file that it stands for. Counted for the tenant once, when the document is new.
+  std::optional<std::string> text;  // nothing: the document is removed
+  // The size of the file that the document stands for. Counted for the tenant once, when the
+  // document is new.
   std::uint64_t file_bytes = 0;
 
   bool operator==(const TenantDocument&) const = default;
@@ -223,24 +224,25 @@ struct TenantDocument {
 struct DocumentQuery {
   DocumentKind kind{};
   std::string tenant_id;
-  std::string prefix{};  // of the name
-  std::string after{};   // a name; empty: from the first
+  std::string prefix{};  // prefix of the names
+  std::string after{};   // a name, exclusive; empty: from the first
   std::size_t limit = 100;
 };
 
-// What the store holds, as maintained counts.
+// What a tenant has in the store. The store maintains these counts.
 struct StoreCounts {
   std::uint64_t runs_by_status[8] = {};  // index: RunStatus
   std::uint64_t events = 0;
-  std::uint64_t row_bytes = 0;   // of the records of its events and of its documents
-  std::uint64_t file_bytes = 0;  // of the files that its documents stand for
-  bool counts_bytes = true;      // false: an earlier version began it and did not count bytes
+  std::uint64_t row_bytes = 0;   // of the records of events, and of documents
+  std::uint64_t file_bytes = 0;  // of the files that documents stand for
+  bool counts_bytes = true;      // false: begun by an earlier version, which did not count bytes
 
   std::uint64_t bytes() const { return row_bytes + file_bytes; }
 };
 
-// A consistent view: all answers are of one moment between two commits. One thread at a time. Short
-// lived: a memory store holds back commits while a view is open. kStoreCorrupt says which record.
+// A consistent view of the store between two commits. To be used by one thread at a time. Keep it
+// short-lived: while a view of a memory store is open, commits wait. kStoreCorrupt says which
+// record is damaged.
 class StateReader {
  public:
   virtual ~StateReader() = default;
@@ -251,28 +253,30 @@ class StateReader {
   // All entities of the run, or those of one kind, ordered by kind and id.
   virtual Status VisitEntities(RunNo run, std::optional<EntityKind> kind,
                                const std::function<void(EntityKey, EntityState)>& visit) = 0;
-  // The stored event with this idempotency key; `like` is an event whose key it is.
+  // Returns the stored event with this idempotency key; `like` is an event that has this key.
   virtual Result<std::optional<Event>> FindByKey(const StoredRun& run, const Event& like,
                                                  const Sha256Digest& key) = 0;
-  // In order of seq. Reads only what it returns when a type or an entity is asked for.
+  // In order of seq. With a type or an entity, follows the chain of its events instead of scanning
+  // the run.
   virtual Result<std::vector<Event>> ReadEvents(const StoredRun& run, const EventQuery& query) = 0;
   virtual Result<RunPage> ListRuns(const RunQuery& query) = 0;
   virtual Result<std::optional<HookHolder>> FindHook(std::string_view tenant_id,
                                                      std::string_view token) = 0;
-  // Tokens that are held, in order of their bytes, behind `after` (empty: from the first).
+  // The held tokens, in order of their bytes, after `after` (empty: from the first).
   virtual Result<std::vector<HeldToken>> ListHooks(std::string_view tenant_id,
                                                    std::string_view after, std::size_t limit) = 0;
-  // In order of due time. Reads only what it returns, so that who goes on behind the last place
-  // does not walk over timers that are gone.
+  // In order of due time. Reads only what it returns: a caller that continues after the last place
+  // does not scan the timers that have been removed before it.
   virtual Result<std::vector<Timer>> TimersDue(const TimerQuery& query) = 0;
   virtual Result<std::optional<std::string>> FindPlan(const Sha256Digest& sha256) = 0;
   virtual Result<std::optional<std::string>> FindDocument(const DocumentKey& key) = 0;
   // In order of name.
   virtual Result<std::vector<TenantDocument>> ListDocuments(const DocumentQuery& query) = 0;
   virtual Result<std::vector<OutboxEntry>> ReadOutbox(Position after, std::size_t limit) = 0;
-  // The last position before which everything was persisted earlier than `time`.
+  // Returns the last position up to which everything was persisted earlier than `time`.
   virtual Result<Position> PositionBefore(Timestamp time) = 0;
-  // No event behind `after` was persisted before this time. Empty: there are none.
+  // Returns a lower bound for the times at which the events after `after` were persisted; empty if
+  // there are no such events.
   virtual Result<std::optional<Timestamp>> EarliestBehind(Position after) = 0;
   virtual Result<std::optional<SinkMark>> FindSink(const SinkKey& key) = 0;
   // Of all tenants, in order of tenant and name.
@@ -284,68 +288,69 @@ class StateReader {
 
 // A fault that Check found.
 struct StoreFault {
-  std::string run_id;  // empty: not of one run
+  std::string run_id;  // empty: not about one run
   std::string what;
 };
 
-// Where runs are kept. Readers may be opened from any thread at any time; the writing half has one
-// caller at a time.
+// Stores runs. Readers may be opened from any thread at any time. The functions that write must be
+// called by one thread at a time.
 class StateStore {
  public:
   virtual ~StateStore() = default;
 
   // ---- reading
   virtual std::unique_ptr<StateReader> Read() = 0;
-  // Every run in order of creation; stops at the first error `visit` returns.
+  // Visits every run in order of creation. Stops at and returns the first error of `visit`.
   virtual Status VisitRuns(const std::function<Status(const StoredRun&)>& visit) = 0;
-  // Every run that has not ended, tenant by tenant; likewise.
+  // Visits every run that has neither ended nor been quarantined, tenant by tenant. Stops like
+  // VisitRuns.
   virtual Status VisitActive(const std::function<Status(const StoredRun&)>& visit) = 0;
-  // Sees what another process has written since; does nothing for the owner of the store.
+  // Makes visible what another process has written since. Does nothing for the owner of the store.
   virtual Status Refresh() = 0;
 
   // ---- writing
-  // One atomic, synced write of changes and of documents put or removed, in this order. On return
-  // of Ok all are durable. kStoreFull: nothing was written. Any other error: it is unknown what is
-  // durable (kIndeterminate), and the store refuses every later write with kStoreStopped until it
-  // is opened again.
+  // Writes changes, then documents (put or removed), in the order given, as one atomic, synced
+  // write. On Ok all of it is durable. kStoreFull: nothing was written. If the write fails in any
+  // other way, it is unknown what is durable (kIndeterminate), and the store refuses every later
+  // write with kStoreStopped until it is reopened.
   virtual Status Commit(std::span<const RunChange* const> changes,
                         std::span<const TenantDocument* const> documents) = 0;
   Status Commit(std::span<const RunChange* const> changes) { return Commit(changes, {}); }
-  // The run is kept as it is and takes no more events.
+  // Quarantines the run: it is kept as it is and takes no more events.
   virtual Status Quarantine(const RunId& run_id, std::string_view reason) = 0;
-  // Keeps a plan by the SHA-256 of its document. Idempotent.
+  // Stores a plan under the SHA-256 of its document. Idempotent.
   virtual Status PutPlan(const Sha256Digest& sha256, std::string_view document) = 0;
   Status PutDocuments(std::span<const TenantDocument> documents);
-  // Makes the sink known, or moves it.
+  // Creates the mark of a sink or moves it.
   virtual Status MoveSink(const SinkMove& move) = 0;
-  // Forgets how far it had come, and its dead letters.
+  // Removes the mark of a sink and its dead letters.
   virtual Status RemoveSink(const SinkKey& key) = 0;
-  // Removes whole runs and leaves a tombstone for each; removes tombstones older than `expired`.
+  // Removes whole runs and leaves a tombstone for each. Removes tombstones older than `expired`.
   virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
 
   // ---- upkeep
   virtual RunNo LastRunNo() = 0;
   virtual Position LastPosition() = 0;
-  // The latest of all events.
+  // The latest time at which any event was persisted.
   virtual Timestamp LastPersistedAt() = 0;
-  // A consistent copy into a directory that must not exist.
+  // Makes a consistent copy in `directory`, which must not exist.
   virtual Status Backup(const std::string& directory) = 0;
   virtual Status Compact() = 0;
-  // Whether everything that was acknowledged can still be read and more can be written, as far as
-  // is known: kStoreStopped, kStoreCorrupt. Cheap enough for a probe.
+  // Returns an error if it is known that acknowledged data cannot be read (kStoreCorrupt) or that
+  // no more writes are possible (kStoreStopped). Cheap enough for a health probe.
   virtual Status Health() = 0;
-  // Reads every block of the store's files, then walks its own rows (indexes, keys, counts, outbox)
-  // and reports what is damaged or does not agree.
+  // Reads every block of the store's files, then checks its rows (indexes, keys, counts, outbox)
+  // against each other. Reports damage and inconsistencies.
   virtual Status Check(const std::function<void(StoreFault)>& report) = 0;
   virtual std::uint64_t DiskBytes() = 0;
 };
 
 struct StoreOptions {
   bool create_if_missing = true;
-  bool read_only = false;                      // beside a process that owns the store
-  std::uint64_t free_bytes_min = 64ULL << 20;  // under this much free disk the store is read-only
-  std::uint64_t cache_bytes = 32ULL << 20;     // of blocks read
-  std::uint64_t write_buffer_bytes = 64ULL << 20;  // of rows not yet in a table file
+  bool read_only = false;                      // opened beside the process that owns the store
+  std::uint64_t free_bytes_min = 64ULL << 20;  // with less free disk, writes fail with kStoreFull
+  std::uint64_t cache_bytes = 32ULL << 20;     // cache of blocks that were read
+  std::uint64_t write_buffer_bytes = 64ULL << 20;  // buffer of rows not yet in a table file
 };
 
 std::unique_ptr<StateStore> OpenMemoryStore();

@@ -10,17 +10,17 @@
 
 namespace everstep {
 
-// The counts of every tenant as they are stored, and as the write in the making will leave them.
-// One thread.
+// The counts of every tenant, both as stored and as the pending write will leave them. Not
+// thread-safe.
 class TenantCounts {
  public:
   void Load(std::string tenant_id, const StoreCounts& counts);
-  // To be changed by the caller, as part of the next write.
+  // Returns the counts for the caller to change as part of the next write.
   StoreCounts& Edit(const std::string& tenant_id);
-  // One row for each tenant that was edited.
+  // Adds one row for each edited tenant.
   void PutEdits(RowKeys& keys, WriteBatch& batch);
-  void Keep();  // the write is durable
-  void Drop();  // nothing was written
+  void Keep();  // after the write is durable
+  void Drop();  // if nothing was written
 
  private:
   struct Tenant {
@@ -31,7 +31,7 @@ class TenantCounts {
   using Tenants = std::unordered_map<std::string, Tenant>;
 
   Tenants tenants_;
-  std::vector<Tenants::value_type*> edits_;  // the map's nodes do not move
+  std::vector<Tenants::value_type*> edits_;  // pointers to map nodes stay valid
   std::string value_;
 };
 
