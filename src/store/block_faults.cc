@@ -9,7 +9,7 @@ namespace {
 thread_local std::uint64_t faults_met = 0;
 thread_local std::string last_fault;
 thread_local bool is_compacting = false;
-thread_local std::uint64_t faults_before = 0;  // the compaction
+thread_local std::uint64_t faults_before = 0;  // faults_met when the compaction began
 
 }  // namespace
 
@@ -27,8 +27,8 @@ std::string FaultOfCompaction() {
 
 }  // namespace everstep
 
-// cmake/StaticRocksdb.cmake has the linker lead RocksDB's calls of its check of a block here; the
-// name of what they called before is the second.
+// cmake/StaticRocksdb.cmake makes the linker redirect RocksDB's calls of its block verification to
+// CheckBlock. RocksdbsOwnCheckBlock is the original.
 #define EVERSTEP_CHECK_BLOCK                                            \
   "_ZN7rocksdb19VerifyBlockChecksumENS_12ChecksumTypeEPKcmRKNSt7__cxx1" \
   "112basic_stringIcSt11char_traitsIcESaIcEEEm"

@@ -8,7 +8,7 @@
 namespace everstep {
 namespace {
 
-// Readers take a row apart as a whole: few enough for one that wants a single change.
+// Readers decode a row as a whole, so it must be cheap for one that wants a single change.
 constexpr std::size_t kOutboxChangesMax = 256;
 
 }  // namespace
@@ -20,14 +20,14 @@ void ChangeEncoder::Encode(std::span<const RunChange* const> changes, StoreHeads
     EVERSTEP_ASSERT(change->events.back().seq == change->state.last_seq);
     EVERSTEP_ASSERT(change->state.status != RunStatus::kAbsent);
   }
-  // Changes of one run keep their order: the last one's rows are to stay.
+  // Stable, because the rows of a run's last change must win.
   by_run_.assign(changes.begin(), changes.end());
   std::ranges::stable_sort(by_run_, {}, [](const RunChange* change) { return change->run_no; });
   for (const RunChange* change : by_run_) PutEvents(*change, batch);
   for (const RunChange* change : by_run_) PutEntities(*change, batch);
   for (const RunChange* change : by_run_) PutRun(*change, batch);
   for (const RunChange* change : by_run_) PutTimers(*change, batch);
-  // A token may go from one run to another.
+  // In commit order, because a token may move from one run to another.
   for (const RunChange* change : changes) PutTokens(*change, batch);
   PutOutbox(changes, heads, batch);
 }
@@ -40,7 +40,7 @@ void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
     EncodeEventRecord(event, value_);
     row_bytes += value_.size();
     batch.Put(Table::kEvents, keys_.Event(change.run_no, event.seq), value_);
-    // Other events are found by their key through the chain of their entity.
+    // Other events are found through the chain of their entity (KeyedReader::FindByKey).
     if (event.instance_id.empty()) continue;
     value_.clear();
     EncodeNumber(event.seq.value(), value_);

@@ -50,7 +50,8 @@ int DirectoryLockOwner(const std::string& directory) {
   char wanted[64];
   std::snprintf(wanted, sizeof wanted, "%02x:%02x:%llu", major(facts.st_dev), minor(facts.st_dev),
                 static_cast<unsigned long long>(facts.st_ino));
-  // "1: FLOCK  ADVISORY  WRITE 4711 fd:01:262146 0 EOF"; "->" after the number: waits for it.
+  // Each line reads "1: FLOCK  ADVISORY  WRITE 4711 fd:01:262146 0 EOF". "->" after the first
+  // number marks a process that waits for the lock.
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
     std::istringstream words(line);

@@ -19,14 +19,14 @@ std::optional<std::uint64_t> FreeBytesOf(const std::string& directory) {
 
 Status FreeSpace::Check() {
   const Timestamp now = clock_.Now();
-  // A clock that went back says nothing about the age, so look again.
+  // If the clock went back, the age of the measurement is unknown.
   if (!looked_at_ || now < *looked_at_ || now - *looked_at_ >= kAgeMax) {
     free_bytes_ = measure_().value_or(free_bytes_);
     looked_at_ = now;
   }
   if (free_bytes_ >= bytes_min_) return Ok();
   return Error{ErrorCode::kStoreFull,
-               "the disk has " + std::to_string(free_bytes_) + " bytes free and " +
+               "the disk has " + std::to_string(free_bytes_) + " bytes free; at least " +
                    std::to_string(bytes_min_) + " must stay free",
                {}};
 }

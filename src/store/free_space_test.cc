@@ -20,7 +20,7 @@ class FreeSpaceGuard : public testing::Test {
                    }};
 };
 
-TEST_F(FreeSpaceGuard, RefusesWhileThereIsTooLittleAndHealsByItself) {
+TEST_F(FreeSpaceGuard, RefusesWritesWhileSpaceIsLowAndRecovers) {
   EXPECT_TRUE(guard_.Check());
   free_ = 49;
   clock_.Advance(milliseconds(100));
@@ -32,7 +32,7 @@ TEST_F(FreeSpaceGuard, RefusesWhileThereIsTooLittleAndHealsByItself) {
   EXPECT_TRUE(guard_.Check());
 }
 
-TEST_F(FreeSpaceGuard, DoesNotLookForEveryWrite) {
+TEST_F(FreeSpaceGuard, DoesNotMeasureForEveryWrite) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(guard_.Check());
     clock_.Advance(milliseconds(1));
@@ -42,7 +42,7 @@ TEST_F(FreeSpaceGuard, DoesNotLookForEveryWrite) {
   EXPECT_EQ(looks_, 2);
 }
 
-TEST_F(FreeSpaceGuard, LooksAgainWhenTheClockWentBack) {
+TEST_F(FreeSpaceGuard, MeasuresAgainWhenTheClockWentBack) {
   EXPECT_TRUE(guard_.Check());
   clock_.JumpBack(std::chrono::hours(1));
   EXPECT_TRUE(guard_.Check());

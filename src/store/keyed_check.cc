@@ -33,7 +33,7 @@ class StoreCheck {
   struct KnownRun {
     bool readable = false;
     EventSeq last_event;
-    EventSeq in_outbox;  // how far the outbox has told of it
+    EventSeq in_outbox;  // how far the outbox covers it
   };
 
   Status CheckRuns();
@@ -73,7 +73,7 @@ class StoreCheck {
   std::unordered_map<RunNo, KnownRun> runs_;
   bool all_readable_ = true;
   std::map<std::string, StoreCounts, std::less<>> counted_;
-  std::map<SinkKey, std::uint64_t> dead_letters_;  // found, of sinks whose mark is not seen yet
+  std::map<SinkKey, std::uint64_t> dead_letters_;  // of sinks whose mark is not yet checked
   Position outbox_end_;
   Timestamp last_committed_at_{};
 };
@@ -140,9 +140,9 @@ Status StoreCheck::CheckIds() {
     const auto number = DecodeNumber(row->value());
     const auto found = number ? runs_.find(RunNo(*number)) : runs_.end();
     if (found == runs_.end()) {
-      report_({run_id, "the id leads to a run number that is not there"});
+      report_({run_id, "the id maps to a run number that does not exist"});
     } else if (found->second.readable && IdOf(found->first) != run_id) {
-      report_({run_id, "the id leads to the number of another run"});
+      report_({run_id, "the id maps to the number of another run"});
     }
   }
   return row->status() ? Ok() : Survive(row->status().error());
@@ -191,14 +191,14 @@ Status StoreCheck::CheckListed(std::string_view key) {
   const auto known = runs_.find(listed->run);
   if (known == runs_.end()) {
     Report("list index " + index + ": run no " + std::to_string(listed->run.value()) +
-           " is not there");
+           " does not exist");
     return Ok();
   }
   if (!known->second.readable) return Ok();
   const auto run = reader_.RunByNo(listed->run);
   if (!run) return Survive(run.error());
   if (keys_.Listed(static_cast<RowKind>(key.front()), (*run)->state, listed->run) != key) {
-    report_({(*run)->run_id.value(), "list index " + index + " has it in a wrong place"});
+    report_({(*run)->run_id.value(), "list index " + index + " lists it in the wrong place"});
   }
   return Ok();
 }
@@ -211,7 +211,7 @@ Status StoreCheck::CheckToken(std::string_view key, std::string_view value) {
   }
   const auto run = reader_.FindRun(holder->run_id);
   if (!run) return Survive(run.error());
-  if (*run && (*run)->state.status == RunStatus::kAbsent) return Ok();  // reported as a run
+  if (*run && (*run)->state.status == RunStatus::kAbsent) return Ok();  // already reported
   std::optional<EntityState> hook;
   if (*run) {
     auto found = reader_.FindEntity((*run)->run_no, {EntityKind::kHook, holder->hook_id});
@@ -221,8 +221,8 @@ Status StoreCheck::CheckToken(std::string_view key, std::string_view value) {
   const bool kept = holder->kept_until != Timestamp{};
   if (!hook || hook->status != (kept ? EntityStatus::kDisposed : EntityStatus::kActive) ||
       keys_.Token((*run)->state.scope.tenant_id, hook->token) != key) {
-    report_({holder->run_id.value(),
-             "a token leads to hook " + holder->hook_id + ", which is not active with this token"});
+    report_({holder->run_id.value(), "a token refers to hook " + holder->hook_id +
+                                         ", which is not active with this token"});
   }
   return Ok();
 }
@@ -235,14 +235,14 @@ Status StoreCheck::CheckTimer(std::string_view key) {
   }
   const std::string wait_id(timer->wait_id);
   if (!runs_.contains(timer->run)) {
-    Report("the timer of wait " + wait_id + " is of a run that is not there");
+    Report("the timer of wait " + wait_id + " belongs to a run that does not exist");
     return Ok();
   }
   const auto wait = reader_.FindEntity(timer->run, {EntityKind::kWait, wait_id});
   if (!wait) return Survive(wait.error());
   if (!*wait || (*wait)->status != EntityStatus::kWaiting || (*wait)->due_at != timer->due_at) {
     report_({IdOf(timer->run),
-             "there is a timer for wait " + wait_id + ", which does not wait for it"});
+             "there is a timer for wait " + wait_id + ", which is not waiting for it"});
   }
   return Ok();
 }
@@ -257,7 +257,7 @@ Status StoreCheck::CheckTombstoneAge(std::string_view key) {
   const auto tombstone = reader_.FindTombstone(RunId(run_id));
   if (!tombstone) return Survive(tombstone.error());
   if (!*tombstone || (*tombstone)->removed_at != age->removed_at) {
-    report_({run_id, "an age is kept for a tombstone that is not there"});
+    report_({run_id, "there is an age row for a tombstone that does not exist"});
   }
   return Ok();
 }
@@ -284,13 +284,13 @@ Status StoreCheck::CheckOutboxRow(std::string_view key, std::string_view value) 
 void StoreCheck::CheckOutboxChange(Position position, const OutboxChange& change) {
   const std::string where = "outbox position " + std::to_string(position.value());
   if (change.committed_at < last_committed_at_) {
-    Report(where + " was committed before the one ahead of it");
+    Report(where + " was committed before its predecessor");
   }
   last_committed_at_ = change.committed_at;
   const auto run = runs_.find(change.run);
-  if (run == runs_.end()) return;  // removed; the row goes when it reaches the front
+  if (run == runs_.end()) return;  // removed; the row is trimmed at the front
   if (change.first_seq != Next(run->second.in_outbox)) {
-    report_({IdOf(change.run), where + " does not go on where the outbox had come to"});
+    report_({IdOf(change.run), where + " does not continue the events of its run"});
   }
   run->second.in_outbox = std::max(run->second.in_outbox, change.last_seq);
 }
@@ -298,7 +298,7 @@ void StoreCheck::CheckOutboxChange(Position position, const OutboxChange& change
 Status StoreCheck::CheckOutboxEnds() {
   for (const auto& [number, run] : runs_) {
     if (run.in_outbox == run.last_event) continue;
-    report_({IdOf(number), "the outbox tells of " + std::to_string(run.in_outbox.value()) + " of " +
+    report_({IdOf(number), "the outbox covers " + std::to_string(run.in_outbox.value()) + " of " +
                                std::to_string(run.last_event.value()) + " events"});
   }
   return Ok();
@@ -314,11 +314,11 @@ Status StoreCheck::CheckMeta() {
   }
   if (!row->status()) return Survive(row->status().error());
   for (const auto& [sink, letters] : dead_letters_) {
-    Report("there are dead letters of sink " + sink.name + ", which is not there");
+    Report("there are dead letters of sink " + sink.name + ", which does not exist");
   }
   if (!all_readable_) return Ok();
   for (const auto& [tenant_id, counts] : counted_) {
-    // An earlier version kept no counts for tenants that have documents only.
+    // An earlier version kept no counts for tenants with documents only.
     if (counts.events > 0) Report("tenant " + tenant_id + " has no counts");
   }
   return Ok();
@@ -337,7 +337,7 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       return Ok();
     case RowKind::kPlan: {
       const Sha256Digest sha256 = Sha256(value);
-      if (keys_.Plan(sha256) != key) Report("a plan is not what its SHA-256 says");
+      if (keys_.Plan(sha256) != key) Report("a plan does not match its SHA-256");
       return Ok();
     }
     case RowKind::kDocument:
@@ -347,7 +347,7 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       return Ok();
     case RowKind::kQuarantine: {
       const auto run = ParseRunPrefix(rest);
-      if (!run || !runs_.contains(*run)) Report("a run is quarantined that is not there");
+      if (!run || !runs_.contains(*run)) Report("a quarantined run does not exist");
       return Ok();
     }
     case RowKind::kTombstone: {
@@ -360,7 +360,7 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       const auto age =
           reader_.view().Get(Table::kIndex, keys_.TombstoneAge(tombstone->removed_at, run_id));
       if (!age) return Survive(age.error());
-      if (!*age) report_({run_id, "the tombstone would never go: its age is not kept"});
+      if (!*age) report_({run_id, "the tombstone would never expire: its age row is missing"});
       return Ok();
     }
     default:
@@ -374,10 +374,10 @@ void StoreCheck::CheckCounts(std::string_view tenant_id, std::string_view value)
   const auto found = counted_.find(tenant_id);
   const StoreCounts counted = found == counted_.end() ? StoreCounts{} : found->second;
   if (found != counted_.end()) counted_.erase(found);
-  if (!all_readable_) return;  // what cannot be read was not counted
+  if (!all_readable_) return;  // unreadable runs were not counted
   if (!stored || stored->events != counted.events ||
       !std::ranges::equal(stored->runs_by_status, counted.runs_by_status)) {
-    Report("the counts of tenant " + std::string(tenant_id) + " do not agree with its runs");
+    Report("the counts of tenant " + std::string(tenant_id) + " do not match its runs");
   } else if (stored->counts_bytes && stored->row_bytes != counted.row_bytes) {
     Report("tenant " + std::string(tenant_id) + " has " + std::to_string(counted.row_bytes) +
            " bytes of events and documents, but " + std::to_string(stored->row_bytes) +
@@ -420,7 +420,7 @@ Status StoreCheck::CheckStrays() {
       }
       if (!runs_.contains(*run)) {
         Report("table " + std::string(Name(table)) + ": rows of run no " +
-               std::to_string(run->value()) + ", which is not there");
+               std::to_string(run->value()) + ", which does not exist");
       }
       row = reader_.view().Seek(table, keys_.Run(RunNo(run->value() + 1)));
     }

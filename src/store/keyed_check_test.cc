@@ -1,4 +1,4 @@
-// Check must find each kind of disagreement, so each is planted once.
+// Check must find each kind of inconsistency, so each is planted once.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST_F(StoreCheckTest, TheLastEventIsMissing) {
 TEST_F(StoreCheckTest, AnEventUnderAnothersKey) {
   const std::string row = **tables_->View()->Get(Table::kEvents, keys_.Event(run_, EventSeq(3)));
   Put(Table::kEvents, keys_.Event(run_, EventSeq(4)), row);
-  ExpectFault("run-1: event 4 cannot be read: the record is of another seq");
+  ExpectFault("run-1: event 4 cannot be read: the record has a different seq");
 }
 
 TEST_F(StoreCheckTest, AChainOfATypeThatIsBroken) {
@@ -165,13 +165,13 @@ TEST_F(StoreCheckTest, AnEventWithoutAKeyRow) {
 
 TEST_F(StoreCheckTest, AKeyRowThatLeadsElsewhere) {
   Put(Table::kKeys, KeyRow(8), Number(4));
-  ExpectFault("run-1: the key row of event 8 leads to another event");
-  ExpectFault("run-1: a key row leads to event 4, which is not its own");
+  ExpectFault("run-1: the key row of event 8 points to another event");
+  ExpectFault("run-1: a key row points to event 4, which has a different key");
 }
 
 TEST_F(StoreCheckTest, AKeyRowWithoutAnEvent) {
   Put(Table::kKeys, keys_.Key(run_, Sha256("stray")), Number(99));
-  ExpectFault("run-1: a key row leads to event 99");
+  ExpectFault("run-1: a key row points to event 99");
 }
 
 TEST_F(StoreCheckTest, ARunRowThatCannotBeRead) {
@@ -181,20 +181,20 @@ TEST_F(StoreCheckTest, ARunRowThatCannotBeRead) {
 
 TEST_F(StoreCheckTest, AnIdThatLeadsNowhere) {
   Put(Table::kRuns, keys_.RunById(RunId("ghost")), Number(77));
-  ExpectFault("ghost: the id leads to a run number that is not there");
+  ExpectFault("ghost: the id maps to a run number that does not exist");
 }
 
 TEST_F(StoreCheckTest, AnIdThatLeadsToAnotherRun) {
   Put(Table::kRuns, keys_.RunById(RunId("run-1")), Number(3));
-  ExpectFault("run-1: its id leads to another run number");
-  ExpectFault("run-1: the id leads to the number of another run");
+  ExpectFault("run-1: its id maps to another run number");
+  ExpectFault("run-1: the id maps to the number of another run");
 }
 
 TEST_F(StoreCheckTest, ARunThatIsMissingInAList) {
   for (const RowKind index : kListIndexes) {
     const std::string key(keys_.Listed(index, Run().state, run_));
     Delete(Table::kIndex, key);
-    ExpectFault(std::string("run-1: it is missing in list index ") + static_cast<char>(index));
+    ExpectFault(std::string("run-1: it is missing from list index ") + static_cast<char>(index));
     Put(Table::kIndex, key, {});
   }
   EXPECT_THAT(bench_.Faults(), IsEmpty());
@@ -204,31 +204,31 @@ TEST_F(StoreCheckTest, ARunThatIsListedInAWrongPlace) {
   RunState state = Run().state;
   state.status = RunStatus::kFailed;
   Put(Table::kIndex, keys_.Listed(RowKind::kByStatus, state, run_), {});
-  ExpectFault("run-1: list index S has it in a wrong place");
+  ExpectFault("run-1: list index S lists it in the wrong place");
 }
 
 TEST_F(StoreCheckTest, AListedRunThatIsNotThere) {
   Put(Table::kIndex, keys_.Listed(RowKind::kByPlan, Run().state, RunNo(77)), {});
-  ExpectFault("list index L: run no 77 is not there");
+  ExpectFault("list index L: run no 77 does not exist");
 }
 
 TEST_F(StoreCheckTest, AnActiveHookWithoutItsToken) {
   Delete(Table::kIndex, keys_.Token("acme", "tok"));
-  ExpectFault("h is active, but its token does not lead to it");
+  ExpectFault("h is active, but its token does not map to it");
 }
 
 TEST_F(StoreCheckTest, ATokenWithoutAnActiveHook) {
   std::string holder;
   EncodeHolder({RunId("run-1"), "h"}, holder);
   Put(Table::kIndex, keys_.Token("acme", "other"), holder);
-  ExpectFault("run-1: a token leads to hook h, which is not active with this token");
+  ExpectFault("run-1: a token refers to hook h, which is not active with this token");
 }
 
 TEST_F(StoreCheckTest, ATokenOfARunThatIsNotThere) {
   std::string holder;
   EncodeHolder({RunId("nobody"), "h"}, holder);
   Put(Table::kIndex, keys_.Token("acme", "other"), holder);
-  ExpectFault("nobody: a token leads to hook h");
+  ExpectFault("nobody: a token refers to hook h");
 }
 
 TEST_F(StoreCheckTest, AWaitWithoutItsTimer) {
@@ -240,12 +240,12 @@ TEST_F(StoreCheckTest, ATimerWithoutAWait) {
   Put(Table::kIndex, keys_.Timer(due_, run_, "x"), {});
   ExpectFault("run-1: there is a timer for wait x");
   Put(Table::kIndex, keys_.Timer(due_, RunNo(77), "y"), {});
-  ExpectFault("the timer of wait y is of a run that is not there");
+  ExpectFault("the timer of wait y belongs to a run that does not exist");
 }
 
 TEST_F(StoreCheckTest, ATimerForAnotherTime) {
   Put(Table::kIndex, keys_.Timer(due_ + std::chrono::seconds(1), run_, "w"), {});
-  ExpectFault("run-1: there is a timer for wait w, which does not wait for it");
+  ExpectFault("run-1: there is a timer for wait w, which is not waiting for it");
 }
 
 TEST_F(StoreCheckTest, CountsThatDoNotAgree) {
@@ -254,7 +254,7 @@ TEST_F(StoreCheckTest, CountsThatDoNotAgree) {
   std::string row;
   EncodeCounts(counts, row);
   Put(Table::kMeta, keys_.Counts("acme"), row);
-  ExpectFault("the counts of tenant acme do not agree");
+  ExpectFault("the counts of tenant acme do not match");
   Delete(Table::kMeta, keys_.Counts("acme"));
   ExpectFault("tenant acme has no counts");
 }
@@ -281,16 +281,16 @@ TEST_F(StoreCheckTest, BytesThatAnEarlierVersionDidNotCountAreNoFault) {
   EXPECT_FALSE(read->counts_bytes);
 }
 
-TEST_F(StoreCheckTest, AnEventThatTheOutboxDoesNotTellOf) {
+TEST_F(StoreCheckTest, AnEventThatTheOutboxDoesNotCover) {
   Delete(Table::kIndex, keys_.Outbox(Position(7)));
-  ExpectFault("run-1: the outbox tells of 7 of 8 events");
+  ExpectFault("run-1: the outbox covers 7 of 8 events");
 }
 
-TEST_F(StoreCheckTest, AnEventThatTheOutboxTellsOfTwice) {
+TEST_F(StoreCheckTest, AnEventThatTheOutboxCoversTwice) {
   std::string row;
   EncodeOutboxChange({run_, EventSeq(8), EventSeq(8), bench_.now()}, row);
   Put(Table::kIndex, keys_.Outbox(Position(99)), row);
-  ExpectFault("run-1: outbox position 99 does not go on where the outbox had come to");
+  ExpectFault("run-1: outbox position 99 does not continue the events of its run");
 }
 
 TEST_F(StoreCheckTest, AnOutboxRowThatReachesIntoTheOneBefore) {
@@ -305,27 +305,27 @@ TEST_F(StoreCheckTest, AnOutboxOutOfOrder) {
   std::string row;
   EncodeOutboxChange({run_, EventSeq(4), EventSeq(4), FromMicros(1)}, row);
   Put(Table::kIndex, keys_.Outbox(Position(3)), row);
-  ExpectFault("outbox position 3 was committed before the one ahead of it");
+  ExpectFault("outbox position 3 was committed before its predecessor");
 }
 
 TEST_F(StoreCheckTest, TombstonesAndTheirAges) {
   const Timestamp removed = (*bench_.Read()->FindTombstone(RunId("gone")))->removed_at;
   Delete(Table::kIndex, keys_.TombstoneAge(removed, "gone"));
-  ExpectFault("gone: the tombstone would never go");
+  ExpectFault("gone: the tombstone would never expire");
   Put(Table::kIndex, keys_.TombstoneAge(removed, "else"), {});
-  ExpectFault("else: an age is kept for a tombstone that is not there");
+  ExpectFault("else: there is an age row for a tombstone that does not exist");
 }
 
 TEST_F(StoreCheckTest, RowsOfARunThatIsNotThere) {
   const std::string event = **tables_->View()->Get(Table::kEvents, keys_.Event(run_, EventSeq(1)));
   Put(Table::kEvents, keys_.Event(RunNo(2), EventSeq(1)), event);
-  ExpectFault("table events: rows of run no 2, which is not there");
+  ExpectFault("table events: rows of run no 2, which does not exist");
   Put(Table::kKeys, keys_.Key(RunNo(77), Sha256("x")), Number(1));
   ExpectFault("table keys: rows of run no 77");
   Put(Table::kEntities, keys_.Entity(RunNo(78), {EntityKind::kStep, "a"}), "row");
   ExpectFault("table entities: rows of run no 78");
   Put(Table::kMeta, keys_.Quarantine(RunNo(79)), "why");
-  ExpectFault("a run is quarantined that is not there");
+  ExpectFault("a quarantined run does not exist");
 }
 
 TEST_F(StoreCheckTest, RowsOfAnUnknownKind) {

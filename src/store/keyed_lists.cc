@@ -1,4 +1,5 @@
-// The half of KeyedReader that walks the index table: lists of runs, tokens, timers, the outbox.
+// The functions of KeyedReader that walk the index table: lists of runs, tokens, timers, the
+// outbox.
 
 #include <algorithm>
 #include <utility>
@@ -11,11 +12,11 @@
 namespace everstep {
 namespace {
 
-// A page that filters hard gives back what it has after this many rows.
+// A page ends after scanning this many rows, even if few of them match its filters.
 constexpr std::size_t kRowsPerPageMax = 10'000;
 
-// The cursor is the place of the last run seen: the same in every index, so a list may change its
-// index from page to page. Hexadecimal, closed by a checksum so that nonsense is told from a place.
+// The cursor is the place of the last run seen. Places are the same in every index, so a list may
+// change its index from page to page. Hexadecimal, with a checksum that detects invalid cursors.
 std::string MakeCursor(std::string_view place) {
   std::string bytes(place);
   ByteWriter(bytes).U32(Crc32c(place));
@@ -46,8 +47,8 @@ std::optional<std::string> PlaceOf(std::string_view cursor) {
   return std::string(place);
 }
 
-// Where in an index the page begins, walking down it or (oldest first) up: behind the cursor, and
-// within the times that are asked for.
+// Returns where in an index the page begins: after the cursor, and within the requested times. The
+// page walks down the index or, with oldest_first, up.
 Result<std::string> FirstPlace(const RunQuery& query) {
   std::string first;
   if (query.oldest_first) {
@@ -60,16 +61,16 @@ Result<std::string> FirstPlace(const RunQuery& query) {
     AppendListPlace(first, query.created_until - std::chrono::microseconds(1), RunNo(UINT64_MAX));
   }
   if (query.cursor.empty()) return first;
-  auto behind = PlaceOf(query.cursor);
-  if (!behind) {
-    return Error{ErrorCode::kInvalidArgument, "the cursor is not one that a list gave", {}};
+  auto after = PlaceOf(query.cursor);
+  if (!after) {
+    return Error{ErrorCode::kInvalidArgument, "invalid cursor: pass one that a list returned", {}};
   }
-  if (query.oldest_first) return std::min(first, *behind);
-  behind->push_back('\0');  // the next possible key
-  return std::max(first, *behind);
+  if (query.oldest_first) return std::min(first, *after);
+  after->push_back('\0');  // the next possible key
+  return std::max(first, *after);
 }
 
-// Whether the walk has come out of the times that are asked for.
+// Whether the walk has left the requested times.
 bool IsOver(const RunQuery& query, Timestamp created_at) {
   if (query.oldest_first) {
     return query.created_until != Timestamp{} && created_at >= query.created_until;
@@ -95,8 +96,8 @@ bool Matches(const RunQuery& query, const StoredRun& run) {
 
 }  // namespace
 
-// Runs of a plan, of an environment or of a state, whichever promises the fewest rows: how many
-// runs are in a state is known, and within one page's reach no other index can be better.
+// Chooses the index by plan, environment or status that promises the fewest rows. The number of
+// runs in a status is known; if it fits into one page, no other index can be better.
 RowKind KeyedReader::ChooseIndex(const RunQuery& query) {
   if (query.status) {
     const StoreCounts counts = Counts(query.tenant_id);
@@ -112,14 +113,15 @@ RowKind KeyedReader::ChooseIndex(const RunQuery& query) {
 Result<StoredRun> KeyedReader::ListedRun(RunNo run) {
   auto found = RunByNo(run);
   if (found && *found) return std::move(**found);
-  if (found) return Unreadable(run, "table runs: the row that the index names is missing");
+  if (found) return Unreadable(run, "table runs: the row that the index refers to is missing");
   if (found.error().code != ErrorCode::kStoreCorrupt) return std::move(found).error();
   return Unreadable(run, ToString(found.error()));
 }
 
 Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
   if (query.tenant_id.empty() || query.limit == 0) {
-    return Error{ErrorCode::kInvalidArgument, "a list of runs needs a tenant and a limit", {}};
+    return Error{
+        ErrorCode::kInvalidArgument, "a list of runs requires a tenant and a limit above 0", {}};
   }
   auto first = FirstPlace(query);
   if (!first) return std::move(first).error();
@@ -137,7 +139,7 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
   const std::string at_first = prefix + *first;
   auto row = query.oldest_first ? view_->SeekForPrev(Table::kIndex, at_first)
                                 : view_->Seek(Table::kIndex, at_first);
-  // The cursor's own run is not behind it.
+  // The page begins after the run of the cursor.
   const bool seen =
       query.oldest_first && !query.cursor.empty() && row->Valid() && row->key() == at_first;
   if (seen) row->Prev();
@@ -185,7 +187,7 @@ Result<std::optional<std::string>> KeyedReader::FindPlan(const Sha256Digest& sha
   auto row = view_->Get(Table::kMeta, keys_.Plan(sha256));
   if (!row) return At({.table = Table::kMeta}, std::move(row).error());
   if (*row && Sha256(**row) != sha256) {
-    return CorruptRow({.table = Table::kMeta}, "a plan is not what its SHA-256 says");
+    return CorruptRow({.table = Table::kMeta}, "a plan does not match its SHA-256");
   }
   return row;
 }
@@ -202,7 +204,7 @@ Result<std::vector<TenantDocument>> KeyedReader::ListDocuments(const DocumentQue
   const std::string prefix(keys_.Document({query.kind, query.tenant_id, query.prefix}));
   std::string from = prefix;
   if (query.after >= query.prefix) {
-    // The next possible name behind it.
+    // The next possible name.
     from = keys_.Document({query.kind, query.tenant_id, query.after});
     if (!query.after.empty()) from.push_back('\0');
   }
@@ -230,7 +232,7 @@ Result<std::vector<HeldToken>> KeyedReader::ListHooks(std::string_view tenant_id
                                                       std::string_view after, std::size_t limit) {
   std::vector<HeldToken> tokens;
   const std::string prefix(keys_.Token(tenant_id, {}));
-  // The next possible key behind it.
+  // The next possible key.
   const std::string from = after.empty() ? prefix : prefix + std::string(after) + '\0';
   auto row = view_->Seek(Table::kIndex, from);
   for (; row->Valid() && row->key().starts_with(prefix) && tokens.size() < limit; row->Next()) {
@@ -245,7 +247,7 @@ Result<std::vector<HeldToken>> KeyedReader::ListHooks(std::string_view tenant_id
 Result<std::vector<Timer>> KeyedReader::TimersDue(const TimerQuery& query) {
   std::vector<Timer> timers;
   const std::string prefix(keys_.Kind(RowKind::kTimer));
-  // The next possible key behind the place.
+  // The next possible key after the place.
   const std::string from = query.after.empty() ? prefix : query.after + '\0';
   auto row = view_->Seek(Table::kIndex, from);
   for (; row->Valid() && row->key().starts_with(prefix) && timers.size() < query.limit;
@@ -273,12 +275,12 @@ Result<std::vector<OutboxEntry>> KeyedReader::ReadOutbox(Position after, std::si
   for (; row->Valid() && entries.size() < limit; row->Next()) {
     const auto last = ParseOutboxKey(row->key());
     if (!last) break;
-    const auto told = DecodeOutbox(*last, row->value());
-    if (!told) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
-    for (std::size_t i = 0; i < told->changes.size() && entries.size() < limit; ++i) {
-      const Position position(told->first.value() + i);
+    const auto outbox_row = DecodeOutbox(*last, row->value());
+    if (!outbox_row) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
+    for (std::size_t i = 0; i < outbox_row->changes.size() && entries.size() < limit; ++i) {
+      const Position position(outbox_row->first.value() + i);
       if (position < from) continue;
-      const OutboxChange& change = told->changes[i];
+      const OutboxChange& change = outbox_row->changes[i];
       auto run_id = RunIdOf(change.run);
       if (!run_id) return std::move(run_id).error();
       if (!*run_id) continue;
@@ -290,12 +292,12 @@ Result<std::vector<OutboxEntry>> KeyedReader::ReadOutbox(Position after, std::si
   return entries;
 }
 
-// Rows are in order of time, and so are the changes in a row: this is a binary search.
+// Rows are in order of time, and so are the changes in a row, so this is a binary search.
 Result<Position> KeyedReader::PositionBefore(Timestamp time) {
   auto heads = Heads();
   if (!heads) return std::move(heads).error();
   std::uint64_t low = heads->outbox_front.value();  // everything before it is earlier than `time`
-  std::uint64_t high = heads->last_position.value() + 1;  // nothing from it on is
+  std::uint64_t high = heads->last_position.value() + 1;  // nothing from here on is
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
     const auto row = view_->Seek(Table::kIndex, keys_.Outbox(Position(middle)));
@@ -305,11 +307,13 @@ Result<Position> KeyedReader::PositionBefore(Timestamp time) {
       high = middle;
       continue;
     }
-    const auto told = DecodeOutbox(*last, row->value());
-    if (!told) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
+    const auto outbox_row = DecodeOutbox(*last, row->value());
+    if (!outbox_row) return CorruptRow({.table = Table::kIndex}, "an outbox row cannot be read");
     const auto earlier = std::ranges::count_if(
-        told->changes, [time](const OutboxChange& change) { return change.committed_at < time; });
-    const std::uint64_t first_later = told->first.value() + static_cast<std::uint64_t>(earlier);
+        outbox_row->changes,
+        [time](const OutboxChange& change) { return change.committed_at < time; });
+    const std::uint64_t first_later =
+        outbox_row->first.value() + static_cast<std::uint64_t>(earlier);
     if (first_later > middle) {
       low = std::min(first_later, high);
     } else {
@@ -349,10 +353,12 @@ Result<StoreHeads> KeyedReader::Heads() {
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
   const auto position = row->Valid() ? ParseOutboxKey(row->key()) : std::nullopt;
   if (position) {
-    const auto told = DecodeOutbox(*position, row->value());
-    if (!told) return CorruptRow({.table = Table::kIndex}, "the last outbox row cannot be read");
+    const auto outbox_row = DecodeOutbox(*position, row->value());
+    if (!outbox_row)
+      return CorruptRow({.table = Table::kIndex}, "the last outbox row cannot be read");
     heads.last_position = std::max(heads.last_position, *position);
-    heads.last_persisted_at = std::max(heads.last_persisted_at, told->changes.back().committed_at);
+    heads.last_persisted_at =
+        std::max(heads.last_persisted_at, outbox_row->changes.back().committed_at);
   }
   heads_ = heads;
   return heads;

@@ -38,9 +38,9 @@ Result<std::optional<StoredRun>> KeyedReader::FindRun(const RunId& run_id) {
   const RowPlace place{.table = Table::kRuns, .run_id = run_id.value(), .run = **number};
   auto run = RunByNo(**number);
   if (!run) return std::move(run).error();
-  if (!*run) return CorruptRow(place, "there is no row of this number");
+  if (!*run) return CorruptRow(place, "the run row with this number is missing");
   if ((*run)->run_id != run_id) {
-    return CorruptRow(place, "the row of this number is of another run");
+    return CorruptRow(place, "the run row with this number belongs to another run");
   }
   return run;
 }
@@ -71,8 +71,7 @@ Result<StoredRun> KeyedReader::DecodeRun(RunNo run, std::string_view row) {
   return StoredRun{run, RunId(std::string(parts->run_id)), std::move(*state), {}};
 }
 
-// The index by id is the second witness of a run's id, and a row that is damaged may be so
-// anywhere.
+// The run row may be damaged anywhere, so its id is taken from the index by id.
 StoredRun KeyedReader::Unreadable(RunNo run, std::string why) {
   return {run, RunId(RecoverRunId(run)), {}, std::move(why)};
 }
@@ -102,7 +101,7 @@ Result<std::vector<StoredRun>> KeyedReader::RunsFrom(RunNo from, std::size_t lim
   std::unique_ptr<Cursor> row = view_->Seek(Table::kRuns, keys_.RunByNo(from));
   while (runs.size() < limit) {
     if (!row->Valid() && !row->status()) {
-      // A damaged block hides the rows in it, not those behind it: step over it run by run.
+      // A damaged block hides only the rows in it: step over it run by run.
       if (row->status().error().code != ErrorCode::kStoreCorrupt || from > heads->last_run) {
         return row->status().error();
       }
@@ -192,7 +191,7 @@ Result<std::optional<Event>> KeyedReader::EventAt(const StoredRun& run, EventSeq
   if (!*row) return std::optional<Event>();
   auto event = DecodeEventRecord(**row);
   if (!event) return At(place, std::move(event).error());
-  if (event->seq != seq) return CorruptRow(place, "the record is of another seq");
+  if (event->seq != seq) return CorruptRow(place, "the record has a different seq");
   return std::optional(std::move(*event));
 }
 
@@ -207,18 +206,18 @@ Result<std::optional<Event>> KeyedReader::FindByKey(const StoredRun& run, const 
   if (!seq) return CorruptRow(place, "the seq cannot be read");
   auto event = EventAt(run, EventSeq(*seq));
   if (!event) return event;
-  // Half of a SHA-256 does not collide by chance: another key there means damage.
+  // Half of a SHA-256 does not collide by chance, so a different key means damage.
   if (!*event || !IsKnown((*event)->type) ||
       IdempotencyKey(run.state.key_version, run.run_id, run.state.scope, **event) != key) {
     return CorruptRow({Table::kKeys, run.run_id.value(), run.run_no, EventSeq(*seq)},
-                      "the event of this seq has another idempotency key");
+                      "the event with this seq has a different idempotency key");
   }
   return event;
 }
 
-// Without an instance there is one event of a type in an attempt of an entity, so the rows that are
-// there answer without a key row: the ends of a hook, wait, signal or child are its first and its
-// last event; the events of a step or of the run are reached along their chain.
+// Without an instance, an attempt of an entity has one event of each type, so no key row is needed.
+// An event of a hook, wait, signal or child is its first or its last event; events of a step or of
+// the run are found by following their chain.
 Result<std::optional<Event>> KeyedReader::FindInChain(const StoredRun& run, const Event& like) {
   const EntityKind kind = SpecOf(like.type).entity;
   if (kind == EntityKind::kRun) return FindBackwards(run, like, &Event::previous_of_type);
@@ -233,7 +232,7 @@ Result<std::optional<Event>> KeyedReader::FindInChain(const StoredRun& run, cons
   return std::optional<Event>();
 }
 
-// Attempts of a step, and epochs of a run, only grow: the walk ends where they are over.
+// Attempts of a step and epochs of a run only grow, so the walk ends at the first smaller one.
 Result<std::optional<Event>> KeyedReader::FindBackwards(const StoredRun& run, const Event& like,
                                                         EventSeq Event::*previous) {
   EventQuery chain;
@@ -249,7 +248,8 @@ Result<std::optional<Event>> KeyedReader::FindBackwards(const StoredRun& run, co
     if (!*event) return MissingEvent(run, seq);
     if (SameKey(**event, like)) return event;
     if ((*event)->logical_attempt < like.logical_attempt) break;
-    if ((**event).*previous >= seq) return CorruptRow(place, "the chain does not go back");
+    if ((**event).*previous >= seq)
+      return CorruptRow(place, "the chain of previous events does not go back");
     seq = (**event).*previous;
   }
   return std::optional<Event>();
@@ -259,7 +259,7 @@ Result<std::vector<Event>> KeyedReader::ReadEvents(const StoredRun& run, const E
   if (query.limit == 0 || query.after >= query.until) return std::vector<Event>();
   if (query.type || query.entity) return WalkChains(run, query);
   if (query.until == Next(query.after)) {
-    // One event is found without walking.
+    // A single event needs no iterator.
     auto event = EventAt(run, query.until);
     if (!event) return std::move(event).error();
     if (*event) return std::vector<Event>{std::move(**event)};
@@ -322,8 +322,8 @@ Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const Ev
   return events;
 }
 
-// The newest event of each chain the query follows. They are taken from this view's own rows: the
-// caller's state of the run may be ahead of what is durable.
+// Returns the newest event of each chain that the query follows. Uses this view's own rows, because
+// the caller's state of the run may be ahead of what is durable.
 Result<std::vector<EventSeq>> KeyedReader::ChainHeads(const StoredRun& run,
                                                       const EventQuery& query) {
   std::vector<EventSeq> heads;
@@ -362,7 +362,7 @@ Result<std::vector<Event>> KeyedReader::WalkChains(const StoredRun& run, const E
     const RowPlace place{Table::kEvents, run.run_id.value(), run.run_no, seq};
     if (!*event) return CorruptRow(place, "the event is missing");
     *newest = by_entity ? (*event)->previous_of_entity : (*event)->previous_of_type;
-    if (*newest >= seq) return CorruptRow(place, "the chain does not go back");
+    if (*newest >= seq) return CorruptRow(place, "the chain of previous events does not go back");
     if (seq > query.until || (query.type && (*event)->type != *query.type)) continue;
     bytes += (*event)->payload.size();
     if (query.newest_first) {

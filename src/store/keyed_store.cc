@@ -65,10 +65,10 @@ class KeyedStore final : public StateStore {
   }
   Result<bool> HasFormat();  // false: the tables are empty
   Status LoadCounts(TableView& view);
-  // What the documents of a write add to their tenants' bytes, and take from them.
+  // Updates the byte counts of the tenants for the documents of a write.
   Status CountDocuments(std::span<const TenantDocument* const> documents);
   Status MayWrite() const;
-  // Writes the batch and, if it is durable, takes over the counts and heads that belong to it.
+  // Writes the batch. If it is durable, adopts the edited counts and the heads `after`.
   Status Write(WriteBatch& batch, const StoreHeads& after);
 
   const std::unique_ptr<KeyValue> tables_;
@@ -77,7 +77,7 @@ class KeyedStore final : public StateStore {
   std::atomic<bool> stopped_ = false;
   mutable std::mutex heads_mutex_;
   StoreHeads heads_;
-  // Of the writing half: one caller at a time.
+  // Used by the functions that write: one caller at a time.
   TenantCounts counts_;
   ChangeEncoder encoder_{counts_};
 };
@@ -112,7 +112,7 @@ Result<bool> KeyedStore::HasFormat() {
       const auto first = view->Seek(static_cast<Table>(table), {});
       if (!first->status()) return first->status().error();
       if (!first->Valid()) continue;
-      return CorruptRow({.table = Table::kMeta}, "rows are there, but no format version");
+      return CorruptRow({.table = Table::kMeta}, "there are rows, but no format version");
     }
     return false;
   }
@@ -153,7 +153,7 @@ Status KeyedStore::Refresh() {
 Status KeyedStore::VisitRuns(const std::function<Status(const StoredRun&)>& visit) {
   RunNo next(1);
   while (next != RunNo()) {
-    // No view is open while `visit` runs, so that it may write.
+    // No view is open during `visit`, so that it may write.
     const auto runs = NewReader()->RunsFrom(next, kRunsPerVisit, next);
     if (!runs) return runs.error();
     for (const StoredRun& run : *runs) {
@@ -188,11 +188,11 @@ Status KeyedStore::VisitActive(const std::function<Status(const StoredRun&)>& vi
 
 Status KeyedStore::MayWrite() const {
   if (access_ == StoreAccess::kReadOnly) {
-    return Error{ErrorCode::kStoreReadOnly, "the store was opened to be read only", {}};
+    return Error{ErrorCode::kStoreReadOnly, "the store was opened read-only", {}};
   }
   if (stopped_.load(std::memory_order_acquire)) {
     return Error{ErrorCode::kStoreStopped,
-                 "a write failed and it is not known what is durable; open the store again",
+                 "an earlier write failed, so it is unknown what is durable; reopen the store",
                  {}};
   }
   return Ok();
@@ -238,9 +238,9 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes,
 Status KeyedStore::CountDocuments(std::span<const TenantDocument* const> documents) {
   if (documents.empty()) return Ok();
   const auto reader = NewReader();
-  std::map<DocumentKey, std::optional<std::uint64_t>> sizes;  // as this write leaves them
+  std::map<DocumentKey, std::optional<std::uint64_t>> sizes;  // after this write
   for (const TenantDocument* document : documents) {
-    if (document->key.tenant_id.empty()) continue;  // of all tenants together
+    if (document->key.tenant_id.empty()) continue;  // belongs to no tenant
     const auto [entry, is_new] = sizes.try_emplace(document->key);
     std::optional<std::uint64_t>& size = entry->second;
     if (is_new) {

@@ -39,7 +39,7 @@ class FailingStore : public testing::Test {
   StoreWorkbench bench_;
 };
 
-TEST_F(FailingStore, AFullDiskChangesNothingAndIsNotTheEnd) {
+TEST_F(FailingStore, AFullDiskChangesNothingAndTheStoreRecovers) {
   RunScribe& run = bench_.StartedRun("run-1");
   bench_.Write(run, kStepStarted, "a");
   const RunChange change = run.Finish(Position(2));

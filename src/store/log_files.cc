@@ -17,9 +17,9 @@
 #include "store/log_records.h"
 #include "store/store_files.h"
 
-// Debian builds RocksDB for every processor of its kind, without the instruction that computes its
-// checksums, so that each record of the log went through tables. cmake/StaticRocksdb.cmake has the
-// linker lead RocksDB's calls here; the name of what they called before is the second.
+// Debian builds RocksDB without the processor's CRC-32C instruction, so each record of the log
+// would be checksummed by table lookups. cmake/StaticRocksdb.cmake makes the linker redirect
+// RocksDB's calls to RocksdbExtend. RocksdbsOwnExtend is the original.
 std::uint32_t RocksdbExtend(std::uint32_t crc, const char* bytes,
                             std::size_t size) asm("__wrap__ZN7rocksdb6crc32c6ExtendEjPKcm");
 __attribute__((weak)) std::uint32_t RocksdbsOwnExtend(
@@ -41,8 +41,8 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// Zeros are written in steps as large as what is there, between these bounds: a small log stays
-// small, and no commit of a busy one waits for much more than its own bytes.
+// Zeros are written in steps of the current size of the file, within these bounds: a small log
+// stays small, and no commit to a busy one waits for much more than its own bytes.
 constexpr std::uint64_t kAheadMin = 128 << 10;
 constexpr std::uint64_t kAheadMax = 1 << 20;
 
@@ -59,7 +59,7 @@ IOStatus Failed(const std::string& path) {
   return error == ENOSPC || error == EDQUOT ? IOStatus::NoSpace(reason) : IOStatus::IOError(reason);
 }
 
-// The number of bytes that were written; fewer than asked: errno says why.
+// Returns the number of bytes written. If it is less than asked for, errno says why.
 std::size_t WriteAt(int fd, std::uint64_t offset, std::string_view bytes) {
   std::size_t written = 0;
   while (written < bytes.size()) {
@@ -109,7 +109,7 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   std::uint64_t GetFileSize(const IOOptions&, IODebugContext*) override { return size_; }
 
  private:
-  // Makes the log faster and nothing else: whether there is space is told by the records.
+  // Only makes the log faster. Errors are ignored: writing the records will report a full disk.
   void FillAhead(std::uint64_t to) {
     static const std::string zeros(kAheadMin, '\0');
     const std::uint64_t end = to + std::clamp(size_, kAheadMin, kAheadMax);
@@ -129,13 +129,13 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   std::uint64_t zeroed_to_ = 0;
 };
 
-// What a compaction that has met a damaged block may not do: its result lacks rows.
+// Fails if the current compaction has read a damaged block, because its result lacks rows.
 IOStatus RefuseIfDamaged() {
   const std::string fault = FaultOfCompaction();
   return fault.empty() ? IOStatus::OK() : IOStatus::Corruption(fault);
 }
 
-// A table: a compaction that could not read all of its input does not complete it.
+// A table file. A compaction that could not read all of its input cannot complete it.
 class OwnersTable final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
@@ -150,7 +150,7 @@ class OwnersTable final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 };
 
-// A MANIFEST: the mark says how much of it is synced.
+// A MANIFEST. Records in the mark how much of it is synced.
 class OwnersManifest final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   OwnersManifest(std::uint64_t number, std::unique_ptr<rocksdb::FSWritableFile> file,
@@ -220,13 +220,13 @@ class VisitorsLogFile final : public rocksdb::FSSequentialFile {
     return got < 0 ? Failed(path_) : IOStatus::OK();
   }
 
-  // Moves whole_to_ to the end of the last record that is there as a whole.
+  // Advances whole_to_ to the end of the last record that is complete.
   IOStatus Look() {
     std::string block(kLogBlockBytes, '\0');
     std::uint64_t begin = whole_to_ - whole_to_ % kLogBlockBytes;
     std::size_t at = whole_to_ % kLogBlockBytes;
     while (true) {
-      if (kLogBlockBytes - at < kLogHeadBytes) {  // nothing but the next block follows
+      if (kLogBlockBytes - at < kLogHeadBytes) {  // too short for a record
         begin += kLogBlockBytes;
         at = 0;
       }
@@ -282,7 +282,7 @@ class OwnersFiles final : public rocksdb::FileSystemWrapper {
                       IODebugContext* debug) override {
     IOStatus renamed = FileSystemWrapper::RenameFile(from, to, options, debug);
     if (!renamed.ok() || NameOf(to) != "CURRENT") return renamed;
-    // The mark must not be ahead of CURRENT, also after a power failure.
+    // The mark must not be ahead of CURRENT, not even after a power failure.
     IOStatus synced = SyncDirectoryOf(to);
     return synced.ok() ? StatusOf(mark_.ManifestInUse()) : synced;
   }

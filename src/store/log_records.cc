@@ -44,7 +44,8 @@ class EventCounter final : public rocksdb::WriteBatch::Handler {
   std::uint64_t count = 0;
 };
 
-// The events in a write batch that has `rows` rows; nothing: it is no such batch.
+// Returns the number of events in a write batch with `rows` rows, or nothing if it is not such a
+// batch.
 std::optional<std::uint64_t> CountEvents(std::string_view batch, std::uint64_t rows) {
   rocksdb::WriteBatch parsed{std::string(batch)};
   EventCounter counter;
@@ -52,12 +53,12 @@ std::optional<std::uint64_t> CountEvents(std::string_view batch, std::uint64_t r
   return whole ? std::optional(counter.count) : std::nullopt;
 }
 
-// Takes the bytes of a log in order and puts records together to writes.
+// Reads the bytes of a log in order and assembles its records into writes.
 class Scanner {
  public:
   Scanner(LogContent content, const VisitBatch& visit) : content_(content), visit_(visit) {}
 
-  // The next block of the file, the last one possibly short.
+  // Takes the next block of the file. Only the last one may be short.
   void Take(std::string_view block);
   LogScan Finish() && { return scan_; }
 
@@ -72,9 +73,9 @@ class Scanner {
   const LogContent content_;
   const VisitBatch& visit_;
   LogScan scan_;
-  std::uint64_t offset_ = 0;  // of the byte behind the record that is being added
-  bool broken_ = false;       // something could not be read
-  bool in_write_ = false;     // a first record waits for its last
+  std::uint64_t offset_ = 0;  // the end of the record that is being added
+  bool broken_ = false;       // something before could not be read
+  bool in_write_ = false;     // a kFirst record has been read, its kLast has not
   std::string write_;
 };
 
@@ -85,8 +86,8 @@ void Scanner::Take(std::string_view block) {
   while (block.size() - at >= kLogHeadBytes) {
     const LogRecord record = WholeRecord(block.substr(at));
     if (record.type == LogRecordType::kNone) {
-      // The length cannot be trusted either: the next record may begin at any byte, but its type,
-      // the last byte of its head, is not zero.
+      // The length cannot be trusted either, so the next record may begin at any byte. Its type,
+      // the last byte of its head, is not zero, so skip zeros.
       Break();
       const std::size_t next = block.find_first_not_of('\0', at + kLogHeadBytes);
       if (next == std::string_view::npos) break;
@@ -107,7 +108,7 @@ void Scanner::Add(LogRecordType type, std::string_view bytes) {
   } else if (in_write_) {
     write_.append(bytes);
   } else {
-    return;  // may be a part of a write that was never finished: no proof of anything
+    return;  // may be part of a write that was never finished, so it proves nothing
   }
   in_write_ = type == LogRecordType::kFirst || type == LogRecordType::kMiddle;
   if (!in_write_) TakeWrite(write_);
@@ -120,8 +121,8 @@ void Scanner::TakeWrite(std::string_view write) {
     const std::uint64_t rows = LittleEndian(write.substr(8, 4));
     if (!broken_ && scan_.next_row != 0 && row != scan_.next_row) Break();
     if (broken_) {
-      // A user's bytes in a torn write may look like a record; a write that was made later has rows
-      // that follow, and as many as it says.
+      // User data in a torn write may look like a record. A genuine later write has higher row
+      // numbers, and as many rows as it says.
       const auto events = CountEvents(write, rows);
       if (row < scan_.next_row || !events) return;
       scan_.events_after += *events;
@@ -146,7 +147,7 @@ LogRecord WholeRecord(std::string_view rest) {
   const auto length = static_cast<std::size_t>(LittleEndian(rest.substr(4, 2)));
   if (type < 1 || type > 4 || rest.size() < kLogHeadBytes + length) return {};
   const std::uint64_t masked = LittleEndian(rest.substr(0, 4));
-  const std::uint32_t crc = Crc32c(rest.substr(kLogHeadBytes - 1, length + 1));  // the type too
+  const std::uint32_t crc = Crc32c(rest.substr(kLogHeadBytes - 1, length + 1));  // with the type
   if (masked != ((crc >> 15 | crc << 17) + 0xa282ead8U)) return {};
   return {static_cast<LogRecordType>(type), kLogHeadBytes + length};
 }

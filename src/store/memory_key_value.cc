@@ -84,9 +84,9 @@ class MemoryView final : public TableView {
   }
   std::unique_ptr<Cursor> SeekForPrev(Table table, std::string_view key) override {
     const MemoryTable& rows = Rows(table);
-    const auto behind = rows.upper_bound(key);
+    const auto after = rows.upper_bound(key);
     return std::make_unique<MemoryCursor>(rows,
-                                          behind == rows.begin() ? rows.end() : std::prev(behind));
+                                          after == rows.begin() ? rows.end() : std::prev(after));
   }
 
  private:
@@ -121,7 +121,7 @@ MemoryTables MemoryKeyValue::Copy() {
 
 std::unique_ptr<StateStore> OpenMemoryStore() {
   auto store = OpenKeyedStore(std::make_unique<MemoryKeyValue>());
-  EVERSTEP_ASSERT(store.has_value());  // nothing is stored yet, so nothing can be wrong with it
+  EVERSTEP_ASSERT(store.has_value());  // an empty store cannot be damaged
   return std::move(*store);
 }
 

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using enum EventType;
 
-// Of the log files that hold something, the one that is written last.
+// The newest log file that is not empty.
 std::filesystem::path NewestLog(const std::filesystem::path& directory) {
   std::filesystem::path newest;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -47,8 +47,8 @@ std::string FileText(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Every write leaves a mark that says how far the log reaches. A machine that loses its power may
-// lose the last ones: the mark of an earlier moment is put back.
+// Restores an earlier version of the mark, which every write updates: a power failure may lose the
+// last updates.
 class EarlierMark {
  public:
   explicit EarlierMark(const std::string& store) : text_(FileText(store + "/MARK")) {}
@@ -60,7 +60,7 @@ class EarlierMark {
   std::string text_;
 };
 
-// Behind the last byte that is not zero; a record may have a few more.
+// The offset after the last byte that is not zero. The last record may end with a few zeros.
 std::size_t EndOfRecords(const std::string& log) { return log.find_last_not_of('\0') + 1; }
 
 class RocksdbFiles : public testing::Test {
@@ -95,7 +95,7 @@ TEST_F(RocksdbFiles, AStoreIsOwnedByOneProcess) {
   ASSERT_EQ(::pipe(done), 0);
   const std::string lock_path = path_ + "/LOCK";
   const pid_t other = ::fork();
-  if (other == 0) {  // holds the lock as an owner does, until it is told to go
+  if (other == 0) {  // holds the lock as an owner does, until it is signalled to exit
     const int file = ::open(lock_path.c_str(), O_RDWR);
     struct flock lock = {};
     lock.l_type = F_WRLCK;
@@ -152,15 +152,15 @@ TEST_F(RocksdbFiles, AStoreWithoutAMarkGetsOne) {
   }
   std::filesystem::remove(path_ + "/MARK");
   EXPECT_THAT(OpenFails().message, HasSubstr("MARK is missing"));
-  // One that was made before there were marks.
+  // A store that was created before there were marks.
   WriteFile("FORMAT", "everstep log 1\n");
   EXPECT_TRUE(*Open()->Read()->FindRun(RunId("run-1")));
   EXPECT_EQ(FileText(path_ + "/FORMAT"), "everstep log 2\n");
   EXPECT_GT(ReadMark(path_)->last_row, 0U);
 }
 
-TEST_F(RocksdbFiles, AMarkThatAnEarlierVersionWentPastDoesNotCount) {
-  // An opening that was killed after it had made a mark, before the store had the new format.
+TEST_F(RocksdbFiles, AMarkInAStoreOfAFormatWithoutMarksIsIgnored) {
+  // An open was killed after it had created a mark and before it wrote the new format.
   {
     StoreWorkbench bench(Open());
     bench.StartedRun("run-1");
@@ -172,12 +172,12 @@ TEST_F(RocksdbFiles, AMarkThatAnEarlierVersionWentPastDoesNotCount) {
   EXPECT_LT(ReadMark(path_)->last_row, 1'000'000U);
 }
 
-TEST_F(RocksdbFiles, TheFormatIsTheNewOneBeforeAnythingOfItIsWritten) {
+TEST_F(RocksdbFiles, TheNewFormatIsRecordedBeforeAnythingIsWrittenInIt) {
   StoreWorkbench bench(Open());
   EXPECT_EQ(FileText(path_ + "/FORMAT"), "everstep log 2\n");
 }
 
-TEST_F(RocksdbFiles, AReaderDoesNotTakeTheOwnersPlace) {
+TEST_F(RocksdbFiles, AReaderDoesNotKeepAnOwnerOut) {
   { Open(); }
   // Readers come and go while owners do: nobody is refused.
   std::atomic<bool> stop{false};
@@ -254,7 +254,7 @@ TEST_F(RocksdbFiles, DamageThatAReadMeetsIsKnownFromThenOn) {
   EXPECT_EQ(health.error().code, ErrorCode::kStoreCorrupt);
 }
 
-TEST_F(RocksdbFiles, AnEndOfTheLogThatWasAcknowledgedIsNotTakenForATornOne) {
+TEST_F(RocksdbFiles, ALostAcknowledgedEndOfTheLogIsDamage) {
   {
     StoreWorkbench bench(Open());
     RunScribe& run = bench.StartedRun("run-1");
@@ -270,7 +270,7 @@ TEST_F(RocksdbFiles, AnEndOfTheLogThatWasAcknowledgedIsNotTakenForATornOne) {
   }
 }
 
-TEST_F(RocksdbFiles, ATornEndOfTheLogIsWhatWasNotAcknowledged) {
+TEST_F(RocksdbFiles, ATornEndOfTheLogThatWasNotAcknowledgedIsDropped) {
   std::optional<EarlierMark> mark;
   {
     StoreWorkbench bench(Open());
@@ -306,7 +306,7 @@ TEST_F(RocksdbFiles, ARecordThatWasHalfWrittenOverTheZerosIsNotRecovered) {
   RunScribe& run = owner.StartedRun("run-1");
   const EarlierMark mark(path_);
   ASSERT_TRUE(owner.Append(run, kStepStarted, "a"));
-  // The files as a machine that stops here may leave them.
+  // The files as a machine that stops here might leave them.
   std::filesystem::copy(path_, directory_ / "left");
   mark.PutBack(directory_ / "left");
   const std::filesystem::path log = NewestLog(directory_ / "left");
@@ -318,7 +318,7 @@ TEST_F(RocksdbFiles, ARecordThatWasHalfWrittenOverTheZerosIsNotRecovered) {
   StoreWorkbench bench(std::move(*left));
   EXPECT_EQ((*bench.Read()->FindRun(RunId("run-1")))->state.last_seq, EventSeq(2));
   EXPECT_THAT(bench.Faults(), IsEmpty());
-  // What comes after it is not lost behind the zeros.
+  // What is written after it must not be lost after the zeros.
   bench.StartedRun("run-2");
   bench.Close();
   auto again = OpenRocksdbStore(directory_ / "left", {.create_if_missing = false});
@@ -331,7 +331,7 @@ TEST_F(RocksdbFiles, AReaderFollowsTheLogRecordByRecord) {
   RunScribe& run = bench.StartedRun("run-1");
   const auto reader = Open({.read_only = true});
   ASSERT_NE(reader, nullptr);
-  // Records that end in every part of a block of the log, and some that reach over several.
+  // Records that end in every part of a block of the log, some of which span several blocks.
   for (int round = 0; round < 120; ++round) {
     const std::size_t bytes = round % 20 == 19 ? 100'000 : static_cast<std::size_t>(round) * 97;
     const EventFacts facts{.error_message = std::string(bytes, 'x')};

@@ -36,14 +36,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory of our own that goes with us.
+// A temporary directory that is removed with the object.
 class PrivateDirectory {
  public:
   static Result<std::unique_ptr<PrivateDirectory>> Make() {
     std::error_code failed;
     std::string path = fs::temp_directory_path(failed) / "everstep-reader-XXXXXX";
     if (failed || ::mkdtemp(path.data()) == nullptr) {
-      return Error{ErrorCode::kStoreIo, path + ": cannot make a temporary directory", {}};
+      return Error{ErrorCode::kStoreIo, path + ": cannot create a temporary directory", {}};
     }
     return std::unique_ptr<PrivateDirectory>(new PrivateDirectory(std::move(path)));
   }
@@ -61,8 +61,8 @@ class PrivateDirectory {
   std::string path_;
 };
 
-// RocksDB opens some of its table files at once and the others when a read comes to them, where it
-// may lose the error (store/block_faults.h).
+// Opens all table files. RocksDB opens some of them only when a read needs them, and may then lose
+// the error (store/block_faults.h).
 rocksdb::Status OpenAllTables(rocksdb::DB& db,
                               const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
   rocksdb::Status status;
@@ -73,7 +73,7 @@ rocksdb::Status OpenAllTables(rocksdb::DB& db,
   return status;
 }
 
-// Keeps compactions from dropping what they cannot read, and remembers why one failed.
+// Keeps compactions from dropping rows that they cannot read, and remembers why one failed.
 class CompactionWatch final : public rocksdb::EventListener {
  public:
   explicit CompactionWatch(ReadFaults& faults) : faults_(faults) {}
@@ -132,12 +132,12 @@ class RocksdbKeyValue final : public KeyValue {
   FreeSpace free_space_;
   std::shared_mutex refresh_;
   ReadFaults faults_;
-  // Of a process beside the owner.
+  // The visitor's.
   std::unique_ptr<PrivateDirectory> private_;
-  // Of the owner.
+  // The owner's.
   std::optional<DirectoryLock> lock_;
   std::unique_ptr<StoreMark> mark_;
-  std::unique_ptr<rocksdb::Env> env_;  // the database's, for as long as it is open
+  std::unique_ptr<rocksdb::Env> env_;  // of both; must outlive db_
   Handles handles_{};
   std::unique_ptr<rocksdb::DB> db_;
 };
@@ -146,7 +146,7 @@ RocksdbKeyValue::~RocksdbKeyValue() {
   if (db_ == nullptr) return;
   for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
   db_->Close();
-  db_.reset();  // before the directory of a secondary goes
+  db_.reset();  // before the secondary's directory is removed
 }
 
 Status RocksdbKeyValue::Open() {
@@ -159,12 +159,12 @@ Status RocksdbKeyValue::Open() {
   return options_.read_only ? OpenToRead(*found) : OpenToWrite(*found);
 }
 
-// Before anything in the directory is made or changed.
+// Must be called before anything in the directory is created or changed.
 Status RocksdbKeyValue::TakeLock() {
   std::error_code failed;
   if (options_.create_if_missing) fs::create_directories(directory_, failed);
   if (failed) return Error{ErrorCode::kStoreIo, directory_ + ": " + failed.message(), {}};
-  if (!fs::exists(directory_, failed)) return Ok();  // told by who prepares it
+  if (!fs::exists(directory_, failed)) return Ok();  // PrepareStoreDirectory reports it
   auto lock = DirectoryLock::Take(directory_);
   if (!lock) return std::move(lock).error();
   lock_ = std::move(*lock);
@@ -209,17 +209,17 @@ Status RocksdbKeyValue::TakeMark(const StoreDirectory& found) {
     if (!measured) return measured.error();
     reached = *measured;
   }
-  // A mark in a store of a format without marks was left by an opening that did not get far: what
-  // was written since then is not in it.
+  // If the format has no mark, an existing mark was left by an interrupted open. It does not know
+  // what was written since, so it is replaced.
   auto mark = found.has_mark ? StoreMark::Open(directory_) : StoreMark::Create(directory_, reached);
   if (!mark) return std::move(mark).error();
   mark_ = std::move(*mark);
   return Ok();
 }
 
-// A secondary takes the newest state whose tables are there, without a word. As long as nobody
-// writes, a database that is opened to be read says what is wrong with them. An owner that comes
-// meanwhile removes files: it has looked at them itself.
+// A secondary silently falls back to the newest state whose tables exist. While no owner is
+// running, opening the database read-only reports missing or damaged tables instead. An owner that
+// starts meanwhile removes files, but it has checked the tables itself.
 Status RocksdbKeyValue::CheckTables() const {
   constexpr int kLooks = 3;
   Status seen = Ok();
@@ -276,7 +276,7 @@ void RocksdbKeyValue::Take(rocksdb::DB* db,
 
 Error RocksdbKeyValue::OpenError(const rocksdb::Status& status) const {
   const std::string text = status.ToString();
-  // An owner of an earlier version has a lock on this file only. RocksDB has no code for it.
+  // An owner of an earlier version locks only this file. RocksDB has no status code for that.
   if (status.IsIOError() && text.find(directory_ + "/LOCK") != std::string::npos &&
       (text.find("lock hold by current process") != std::string::npos ||
        text.find(std::strerror(EAGAIN)) != std::string::npos)) {
@@ -290,14 +290,15 @@ Status RocksdbKeyValue::Write(WriteBatch& batch) {
   const Status free = free_space_.Check();
   if (!free) return Error{free.error().code, directory_ + ": " + free.error().message, {}};
   auto& rows = static_cast<RocksdbBatch&>(batch);
-  // Counting each comparison of keys takes a tenth of the time of a write.
+  // Otherwise counting key comparisons takes a tenth of the time of a write.
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
   rocksdb::WriteOptions synced;
   synced.sync = true;
   const rocksdb::Status status =
       rows.status().ok() ? db_->Write(synced, &rows.batch()) : rows.status();
   if (status.ok()) return mark_->RowsWritten(db_->GetLatestSequenceNumber());
-  // A disk that fills up may do so in the middle of the log's record or after it.
+  // Also indeterminate if the disk is full: it may fill up in the middle of the log record or after
+  // it.
   const std::string reason = status.IsNoSpace() ? "the disk is full" : "the write failed";
   return Error{
       ErrorCode::kIndeterminate, directory_ + ": " + reason + ": " + status.ToString(), {}};
@@ -317,7 +318,7 @@ Status RocksdbKeyValue::Backup(const std::string& directory) {
   }
   std::error_code failed;
   if (fs::exists(directory, failed)) {
-    return Error{ErrorCode::kStoreExists, directory + ": is there already", {}};
+    return Error{ErrorCode::kStoreExists, directory + ": already exists", {}};
   }
   const std::uint64_t last_row = db_->GetLatestSequenceNumber();
   rocksdb::Checkpoint* created = nullptr;
@@ -338,14 +339,14 @@ Status RocksdbKeyValue::Health() {
   return options_.read_only ? Ok() : CheckLiveFiles();
 }
 
-// That the files which hold acknowledged rows are where they were made.
+// Checks that the files which hold acknowledged rows exist and are not cut off.
 Status RocksdbKeyValue::CheckLiveFiles() {
   const auto missing = [this](const std::string& name, std::uint64_t bytes) {
     std::error_code failed;
     const std::uintmax_t size = fs::file_size(directory_ + "/" + name, failed);
     return failed || size < bytes;
   };
-  // A file may go between the two looks because it is no longer needed.
+  // Look twice: between the two reads a file may be removed because it is no longer needed.
   std::string gone;
   for (int look = 0; look < 2; ++look) {
     gone.clear();
@@ -366,7 +367,7 @@ Status RocksdbKeyValue::CheckLiveFiles() {
   return Error{ErrorCode::kStoreCorrupt,
                directory_ + "/" + gone +
                    " was removed or cut off while the store is open. Make a backup now (everstep "
-                   "log backup); after a stop the store cannot be opened again",
+                   "log backup): once closed, the store cannot be opened again",
                {}};
 }
 
@@ -374,7 +375,7 @@ Status RocksdbKeyValue::CheckFiles() {
   rocksdb::ReadOptions all;
   all.verify_checksums = true;
   rocksdb::Status status = db_->VerifyChecksum(all);
-  // Tables are opened by name; the owner of a store that is only read may have dropped one since.
+  // Tables are opened by name. If the store is only read, its owner may have dropped one since.
   constexpr int kTries = 10;
   for (int tries = 1; IsMissing(status) && options_.read_only && tries < kTries; ++tries) {
     const Status refreshed = Refresh();
@@ -401,7 +402,7 @@ std::uint64_t RocksdbKeyValue::DiskBytes() {
   std::error_code failed;
   for (fs::directory_iterator entry(directory_, failed), end; !failed && entry != end;
        entry.increment(failed)) {
-    std::error_code gone;  // files come and go meanwhile
+    std::error_code gone;  // files may be removed meanwhile
     const std::uintmax_t size = entry->file_size(gone);
     if (!gone) bytes += size;
   }

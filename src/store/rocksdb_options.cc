@@ -25,8 +25,8 @@ rocksdb::CompressionType FirstSupported(std::initializer_list<rocksdb::Compressi
   return rocksdb::kNoCompression;
 }
 
-// What matters comes back as a status. RocksDB's own log is a file on the same disk, and Debian's
-// build of the library aborts the process when it logs after that disk was full.
+// Everything that matters is returned as a status. RocksDB's own log is a file on the same disk,
+// and Debian's build aborts the process if it writes to that log after the disk was full.
 class SilentLogger final : public rocksdb::Logger {
  public:
   SilentLogger() : rocksdb::Logger(rocksdb::InfoLogLevel::HEADER_LEVEL) {}
@@ -53,24 +53,24 @@ rocksdb::ColumnFamilyOptions TableOptions(Table table, const StoreOptions& optio
   family.level_compaction_dynamic_level_bytes = true;
   family.compression = rocksdb::kNoCompression;
   if (table == Table::kEvents) {
-    // Payloads are JSON and most of the bytes. Compressed alike on every level, so that files which
-    // follow each other, as those of a long run do, move down without being written again.
+    // JSON payloads make up most of the bytes. The compression is the same on every level, so that
+    // files with consecutive keys, such as those of a long run, move down without being rewritten.
     family.compression = FirstSupported({rocksdb::kLZ4Compression});
     blocks.block_size = 16 << 10;
   } else {
-    // Rows that are written again and again, in no order of time: each compaction rewrites what it
-    // meets below, so let there be fewer of them. Filters keep lookups cheap meanwhile.
+    // These rows are overwritten often and in no order of time. Each compaction rewrites the files
+    // that it overlaps below, so compact less often. Filters keep lookups cheap meanwhile.
     family.level0_file_num_compaction_trigger = 8;
   }
   family.memtable_factory = NewRowMemtables();
   if (table == Table::kKeys) {
-    // Nearly every append asks for a key that is not there.
+    // Nearly every append looks up a key that does not exist.
     family.memtable_prefix_bloom_size_ratio = 0.02;
     family.memtable_whole_key_filtering = true;
   }
   if (table == Table::kIndex) {
-    // Timers, states and the outbox leave deleted rows behind; files full of them are rewritten
-    // early, so that walks do not cross them.
+    // Timers, status rows and the outbox leave many deleted rows. Files full of them are rewritten
+    // early, so that scans do not have to skip them.
     family.table_properties_collector_factories.push_back(
         rocksdb::NewCompactOnDeletionCollectorFactory(4096, 1024));
   }
@@ -84,13 +84,13 @@ rocksdb::DBOptions EngineOptions(const StoreOptions& options) {
   rocksdb::DBOptions engine;
   engine.create_if_missing = !options.read_only;
   engine.create_missing_column_families = !options.read_only;
-  // Every write is synced before it is acknowledged. So a torn record at the end of the log was
-  // never acknowledged, and recovery may end there. That it is torn and not damaged is made sure of
-  // before (store/store_files.h). Log files are not used again: the old bytes after the end cannot
-  // be told from a torn record.
+  // Every write is synced before it is acknowledged, so a torn record at the end of the log was
+  // never acknowledged and recovery may stop there. That it is torn and not damaged is checked
+  // before (store/store_files.h). Log files are not recycled, because old bytes after the end
+  // cannot be distinguished from a torn record.
   engine.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   engine.recycle_log_file_num = 0;
-  // A log file that was complete and has gone or shrunk is damage, not a torn end.
+  // A complete log file that is missing or has shrunk is damage, not a torn end.
   engine.track_and_verify_wals_in_manifest = !options.read_only;
   engine.max_total_wal_size = 2 * options.write_buffer_bytes;
   engine.db_write_buffer_size = options.write_buffer_bytes;
@@ -99,7 +99,7 @@ rocksdb::DBOptions EngineOptions(const StoreOptions& options) {
   engine.enable_write_thread_adaptive_yield = false;
   engine.max_background_jobs = 2;
   engine.bytes_per_sync = 1 << 20;
-  // A secondary must hold its files open: the owner may delete them meanwhile.
+  // A secondary must keep its files open, because the owner may delete them.
   engine.max_open_files = options.read_only ? -1 : 512;
   engine.max_file_opening_threads = 2;
   engine.table_cache_numshardbits = 4;
@@ -116,7 +116,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> TableFamilies(const StoreOptions& o
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (int i = 0; i < kTableCount; ++i) {
     const auto table = static_cast<Table>(i);
-    // RocksDB insists on a family of its own name; it serves as the first table.
+    // RocksDB requires a column family with its default name; it serves as the first table.
     const std::string name =
         table == Table::kMeta ? rocksdb::kDefaultColumnFamilyName : std::string(Name(table));
     families.emplace_back(name, TableOptions(table, options, cache));

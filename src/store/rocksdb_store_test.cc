@@ -43,7 +43,7 @@ class RocksdbStore : public testing::Test {
   void WriteFile(const std::string& name, const std::string& text) {
     std::ofstream(path_ + "/" + name) << text;
   }
-  // Changes rows behind the closed store's back.
+  // Changes rows while the store is closed.
   void Tamper(const std::function<void(KeyValue&, WriteBatch&)>& change) {
     auto tables = OpenRocksdbKeyValue(path_, {}, SystemClock());
     ASSERT_TRUE(tables) << ToString(tables.error());
@@ -65,7 +65,7 @@ TEST_F(RocksdbStore, TheDirectorySaysWhatItIs) {
   EXPECT_EQ(line, "everstep log 2");
 }
 
-TEST_F(RocksdbStore, AMissingStoreIsNotMadeUnlessItMayBe) {
+TEST_F(RocksdbStore, AMissingStoreIsCreatedOnlyIfAllowed) {
   EXPECT_EQ(OpenFails({.create_if_missing = false}).code, ErrorCode::kStoreNotFound);
   EXPECT_EQ(OpenFails({.read_only = true}).code, ErrorCode::kStoreNotFound);
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -137,7 +137,7 @@ TEST_F(RocksdbStore, AReaderBesideTheOwnerSeesNewEventsAfterRefresh) {
     EXPECT_EQ(seen(), before + 1);
     EXPECT_EQ(reader->LastPosition(), bench.store().LastPosition());
     EXPECT_EQ(reader->Read()->Counts("acme").events, before + 1);
-    ASSERT_TRUE(bench.store().Compact());  // files change below the reader
+    ASSERT_TRUE(bench.store().Compact());  // the reader's files are replaced
   }
   EXPECT_EQ(reader->Quarantine(run.run_id(), "x").error().code, ErrorCode::kStoreReadOnly);
   EXPECT_EQ(reader->Backup(directory_ / "copy").error().code, ErrorCode::kStoreReadOnly);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kKeyBytesKept = 16;
 
-// Signed times as bytes that sort.
+// Maps signed times to unsigned numbers in the same order.
 std::uint64_t Ascending(Timestamp time) {
   return static_cast<std::uint64_t>(Micros(time)) ^ (std::uint64_t{1} << 63);
 }
@@ -20,7 +20,7 @@ Timestamp FromAscending(std::uint64_t value) {
 
 void AppendU64(std::string& out, std::uint64_t value) { ByteWriter(out).U64(value); }
 
-// Length first, so that no part can be read as another's beginning.
+// The length comes first, so that no part can be read as the beginning of another.
 void AppendPart(std::string& out, std::string_view part) {
   EVERSTEP_ASSERT(part.size() <= UINT16_MAX);
   out.push_back(static_cast<char>(part.size() >> 8));

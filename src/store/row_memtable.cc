@@ -31,7 +31,7 @@ class RowMemtable final : public rocksdb::MemTableRep {
     const SkipList::Node* node = list_.AtOrBehind(SkipList::KeyOf(entry));
     return node != nullptr && SkipList::KeyOf(node->entry()) == SkipList::KeyOf(entry);
   }
-  std::size_t ApproximateMemoryUsage() override { return 0; }  // all of it is the allocator's
+  std::size_t ApproximateMemoryUsage() override { return 0; }  // the allocator counts all of it
 
   Iterator* GetIterator(rocksdb::Arena* arena) override;
   Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override;
@@ -68,8 +68,8 @@ class RowIterator : public rocksdb::MemTableRep::Iterator {
   const SkipList::Node* at_ = nullptr;
 };
 
-// RocksDB's way to read one row makes an iterator and never gives it back. This one lies in memory
-// of the thread, and to delete it does nothing.
+// RocksDB creates an iterator to read one row and never deletes it. This one lies in thread-local
+// memory, and deleting it does nothing.
 class LoanedIterator final : public RowIterator {
  public:
   using RowIterator::RowIterator;
@@ -81,7 +81,8 @@ class LoanedIterator final : public RowIterator {
   }
 };
 
-// An arena is an allocator, but the library shows neither; a memtable may take from one.
+// Allocates from an arena. RocksDB's headers define neither Arena nor its base Allocator, but a
+// MemTableRep can allocate from one.
 class ArenaDoor final : public rocksdb::MemTableRep {
  public:
   explicit ArenaDoor(rocksdb::Arena* arena)

@@ -10,8 +10,8 @@
 namespace everstep {
 namespace {
 
-std::string Numbered(std::string_view before, EventSeq seq, std::string_view behind) {
-  return std::string(before).append(std::to_string(seq.value())).append(behind);
+std::string Numbered(std::string_view before, EventSeq seq, std::string_view after) {
+  return std::string(before).append(std::to_string(seq.value())).append(after);
 }
 
 std::string Describe(const EntityKey& key) {
@@ -49,13 +49,13 @@ Status RunCheck::CheckListed() {
     const Status survived = Survive(number.error());
     if (!survived) return survived;
   } else if (*number != run_.run_no) {
-    Report("its id leads to another run number");
+    Report("its id maps to another run number");
   }
   for (const RowKind index : kListIndexes) {
     const auto listed = Exists(Table::kIndex, keys_.Listed(index, run_.state, run_.run_no));
     if (!listed) return listed.error();
     if (!*listed) {
-      Report(std::string("it is missing in list index ").append(1, static_cast<char>(index)));
+      Report(std::string("it is missing from list index ").append(1, static_cast<char>(index)));
     }
   }
   return Ok();
@@ -78,7 +78,7 @@ Status RunCheck::CheckEvents() {
     const auto event = DecodeEventRecord(row->value());
     if (!event || event->seq != key->seq) {
       Report(Numbered("event ", key->seq, " cannot be read: ")
-                 .append(event ? "the record is of another seq" : event.error().message));
+                 .append(event ? "the record has a different seq" : event.error().message));
       chains_known_ = false;
       continue;
     }
@@ -99,7 +99,7 @@ Status RunCheck::CheckEvents() {
 
 Status RunCheck::CheckEvent(const Event& event) {
   if (event.persisted_at < last_persisted_at_) {
-    Report(Numbered("event ", event.seq, " was persisted before the one ahead of it"));
+    Report(Numbered("event ", event.seq, " was persisted before its predecessor"));
   }
   last_persisted_at_ = event.persisted_at;
   if (!IsKnown(event.type)) {
@@ -126,7 +126,7 @@ Status RunCheck::CheckKeyOf(const Event& event) {
   const Sha256Digest key =
       IdempotencyKey(run_.state.key_version, run_.run_id, run_.state.scope, event);
   if (!seen_keys_.insert(key).second) {
-    Report(Numbered("event ", event.seq, " repeats the key of an earlier one"));
+    Report(Numbered("event ", event.seq, " has the idempotency key of an earlier event"));
   }
   if (event.instance_id.empty()) return Ok();
   keyed_[event.seq.value()] = true;
@@ -135,7 +135,7 @@ Status RunCheck::CheckKeyOf(const Event& event) {
   if (!*row) {
     Report(Numbered("event ", event.seq, " has no key row"));
   } else if (DecodeNumber(**row) != event.seq.value()) {
-    Report(Numbered("the key row of event ", event.seq, " leads to another event"));
+    Report(Numbered("the key row of event ", event.seq, " points to another event"));
   }
   return Ok();
 }
@@ -149,8 +149,8 @@ void RunCheck::CheckHeads() {
   }
 }
 
-// An event with an instance has its own key row, so a row that leads nowhere, or where another has
-// led, is left over.
+// An event with an instance has exactly one key row. A row that points to no such event, or to one
+// that already has its row, is left over.
 Status RunCheck::CheckKeys() {
   const std::string prefix(keys_.Run(run_.run_no));
   auto row = reader_.view().Seek(Table::kKeys, prefix);
@@ -158,7 +158,7 @@ Status RunCheck::CheckKeys() {
     const std::uint64_t seq = DecodeNumber(row->value()).value_or(0);
     const auto expected = keyed_.find(seq);
     if (expected == keyed_.end() || !std::exchange(expected->second, false)) {
-      Report(Numbered("a key row leads to event ", EventSeq(seq), ", which is not its own"));
+      Report(Numbered("a key row points to event ", EventSeq(seq), ", which has a different key"));
     }
   }
   return row->status() ? Ok() : Survive(row->status().error());
@@ -194,7 +194,7 @@ Status RunCheck::CheckEntity(const EntityKey& key, const EntityState& state) {
     const auto holder = reader_.FindHook(run_.state.scope.tenant_id, state.token);
     if (!holder) return Survive(holder.error());
     if (*holder != HookHolder{run_.run_id, key.id}) {
-      Report(Describe(key).append(" is active, but its token does not lead to it"));
+      Report(Describe(key).append(" is active, but its token does not map to it"));
     }
   }
   if (key.kind == EntityKind::kWait && state.status == EntityStatus::kWaiting &&

@@ -8,7 +8,7 @@
 namespace everstep {
 namespace {
 
-// A count that disagrees with its runs is Check's business, and must not become a huge one.
+// A wrong count must not wrap around to a huge one; Check reports it.
 void Reduce(std::uint64_t& count, std::uint64_t by) { count -= std::min(count, by); }
 
 }  // namespace
@@ -55,7 +55,7 @@ Status RunRemoval::MeasureEvents(Remains& remains, RunNo run) {
   for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
     remains.row_bytes += row->value().size();
   }
-  // What a damaged block held is not subtracted: the run can be removed all the same.
+  // Rows in a damaged block are not subtracted, so that the run can be removed nevertheless.
   const bool known = row->status() || row->status().error().code == ErrorCode::kStoreCorrupt;
   return known ? Ok() : row->status();
 }
@@ -71,7 +71,7 @@ Status RunRemoval::RemoveDocuments(Remains& remains, const RunId& run_id) {
       batch_.Delete(Table::kMeta, row->key());
       remains.row_bytes += row->value().size();
       if (kind != DocumentKind::kMessageContent) continue;
-      // The message itself stands under its id, among those of all tenants.
+      // The message itself is stored under its id, without a tenant.
       const std::string id(row->key().substr(prefix.size()));
       batch_.Delete(Table::kMeta, keys_.Document({DocumentKind::kMessage, {}, id}));
     }
@@ -86,7 +86,8 @@ Result<RunRemoval::Remains> RunRemoval::Trace(const RunId& run_id) {
   const RunState& state = (*run)->state;
   const RunNo number = (*run)->run_no;
   if (state.status == RunStatus::kAbsent) {
-    return CorruptRow({.table = Table::kRuns, .run = number}, "quarantined and not readable");
+    return CorruptRow({.table = Table::kRuns, .run = number},
+                      "the run is quarantined and its row cannot be read");
   }
   Remains remains{state.scope.tenant_id, state.status, state.last_seq, {}};
   for (const RowKind index : kListIndexes) {
@@ -94,7 +95,7 @@ Result<RunRemoval::Remains> RunRemoval::Trace(const RunId& run_id) {
   }
   std::vector<std::pair<std::string, std::string>> tokens;  // token, hook
   const auto note = [&](const EntityKey& key, const EntityState& entity) {
-    // An ended hook with a time may still keep its token.
+    // An ended hook with a time may still hold its token.
     const bool holds = entity.status == EntityStatus::kActive || entity.due_at != Timestamp{};
     if (key.kind == EntityKind::kHook && holds) {
       tokens.emplace_back(entity.token, key.id);
@@ -173,8 +174,8 @@ Status RunRemoval::Finish(StoreHeads& heads) {
   return Ok();
 }
 
-// Retention removes runs in about the order of their creation: neighbours share one deletion, which
-// keeps the number of range deletions that later reads must look through small.
+// Retention removes runs roughly in order of creation. Adjacent runs share one range deletion,
+// which limits the number of range deletions that later reads must look through.
 void RunRemoval::DeleteRunRows() {
   std::vector<RunNo> runs(removed_.begin(), removed_.end());
   std::ranges::sort(runs);
@@ -196,9 +197,9 @@ Status RunRemoval::TrimOutbox(StoreHeads& heads) {
   for (; row->Valid(); row->Next()) {
     const auto position = ParseOutboxKey(row->key());
     if (!position) break;
-    const auto told = DecodeOutbox(*position, row->value());
-    if (!told) break;
-    const auto gone = AreGone(told->changes);
+    const auto outbox_row = DecodeOutbox(*position, row->value());
+    if (!outbox_row) break;
+    const auto gone = AreGone(outbox_row->changes);
     if (!gone) return gone.error();
     if (!*gone) break;
     front = Position(position->value() + 1);

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 using AfterGap = std::function<void(const StoredRun& run, const Event& event)>;
 
-// Makes the rows of a new store from the rows that could be read of a damaged one.
+// Builds the rows of a new store from the rows that could be read of a damaged one.
 class Rebuilding {
  public:
   Rebuilding(KeyedReader& from, KeyValue& to, SalvageReport& report, const AfterGap& after_gap)
@@ -43,14 +43,14 @@ class Rebuilding {
   Status Run();
 
  private:
-  // The events of a run as they were found.
+  // What was found of the events of a run.
   struct Found {
     EventSeq kept;  // the last one before the first gap
-    SalvagedRun told;
+    SalvagedRun salvaged;
   };
   struct Covered {
-    EventSeq to;          // the outbox has these, each once and in order
-    bool broken = false;  // it has others too, or some are missing
+    EventSeq to;          // the outbox covers events up to here, each once and in order
+    bool broken = false;  // it covers others too, or some are missing
   };
 
   Status LoadIds();
@@ -137,7 +137,7 @@ Status Rebuilding::LoadOutbox() {
   });
 }
 
-// No run gets a number that a lost one had.
+// No run may get the number of a lost one.
 Status Rebuilding::NoteLastRun() {
   for (const Table table : {Table::kEvents, Table::kEntities, Table::kKeys}) {
     const auto last = from_.view().SeekForPrev(table, std::string(16, '\xff'));
@@ -163,14 +163,14 @@ Status Rebuilding::RebuildRuns() {
 }
 
 Status Rebuilding::RebuildRun(const StoredRun& run) {
-  if (run.state.status == RunStatus::kAbsent) return Ok();  // told with the strays
+  if (run.state.status == RunStatus::kAbsent) return Ok();  // reported by NoteStrays
   auto found = FindEvents(run);
   if (!found) return found.error();
-  const bool whole = found->told.missing.empty();
-  if (!whole) report_.incomplete.push_back(found->told);
+  const bool whole = found->salvaged.missing.empty();
+  if (!whole) report_.incomplete.push_back(found->salvaged);
   if (found->kept == EventSeq()) return Ok();
-  // An outbox that tells of other events than there are speaks of a run that is no more, and the
-  // run begins anew under another number: sinks get its events again.
+  // If the outbox covers other events than those that were kept, the run gets a new number, so that
+  // its old outbox rows belong to no run, and a new outbox row: sinks receive its events again.
   const Covered covered = outbox_[run.run_no];
   const bool in_outbox = !covered.broken && covered.to == found->kept;
   const RunNo number = in_outbox ? run.run_no : RunNo(heads_.last_run.value() + 1);
@@ -190,10 +190,10 @@ Status Rebuilding::RebuildRun(const StoredRun& run) {
 
 Result<Rebuilding::Found> Rebuilding::FindEvents(const StoredRun& run) {
   Found found;
-  found.told = {run.run_id.value(), run.state.scope.tenant_id, 0, {}, false};
+  found.salvaged = {run.run_id.value(), run.state.scope.tenant_id, 0, {}, false};
   EventSeq expected(1);
   const auto miss = [&](EventSeq until) {
-    auto& missing = found.told.missing;
+    auto& missing = found.salvaged.missing;
     if (!missing.empty() && missing.back().second + 1 == expected.value()) {
       missing.back().second = until.value();
     } else {
@@ -212,7 +212,7 @@ Result<Rebuilding::Found> Rebuilding::FindEvents(const StoredRun& run) {
         if (!intact) miss(expected);
         expected = Next(place->seq);
         if (!intact) return Ok();
-        if (found.told.missing.empty()) {
+        if (found.salvaged.missing.empty()) {
           found.kept = place->seq;
         } else {
           ++report_.events_after_gaps;
@@ -223,7 +223,7 @@ Result<Rebuilding::Found> Rebuilding::FindEvents(const StoredRun& run) {
   if (!walked) return walked.error();
   const EventSeq last = std::max(run.state.last_seq, outbox_[run.run_no].to);
   if (expected <= last) miss(last);
-  found.told.events_kept = found.kept.value();
+  found.salvaged.events_kept = found.kept.value();
   return found;
 }
 
@@ -288,7 +288,7 @@ Status Rebuilding::PutOutbox(RunNo number, const RunState& state) {
   return Put(Table::kIndex, keys_.Outbox(heads_.last_position), value_);
 }
 
-// Events whose run's row is lost.
+// Reports events whose run row is lost.
 Status Rebuilding::NoteStrays() {
   auto row = from_.view().Seek(Table::kEvents, {});
   while (row->Valid()) {
@@ -313,7 +313,7 @@ Status Rebuilding::NoteStrays() {
   return row->status();
 }
 
-// What is in the index and does not follow from events: tokens that an ended run keeps, and dead
+// Copies the index rows that do not follow from events: tokens that ended runs hold, and dead
 // letters.
 Status Rebuilding::CopyIndex() {
   const std::string tokens(keys_.Kind(RowKind::kToken));
@@ -394,7 +394,7 @@ Status Rebuilding::Finish() {
   return put ? to_.Flush() : put;
 }
 
-// A directory of its own beside the new store, which goes when it is no longer needed.
+// A temporary directory beside the new store, removed with the object.
 class Workplace {
  public:
   static Result<std::unique_ptr<Workplace>> Make(const fs::path& beside) {
@@ -403,7 +403,7 @@ class Workplace {
     std::string path = beside.string() + ".salvage-XXXXXX";
     if (failed || ::mkdtemp(path.data()) == nullptr) {
       const std::string reason = failed ? failed.message() : std::strerror(errno);
-      return Error{ErrorCode::kStoreIo, path + ": cannot be made: " + reason, {}};
+      return Error{ErrorCode::kStoreIo, path + ": cannot be created: " + reason, {}};
     }
     return std::unique_ptr<Workplace>(new Workplace(std::move(path)));
   }
@@ -421,7 +421,7 @@ class Workplace {
   const fs::path path_;
 };
 
-// The path without what makes two names of one place: no dots, links or slash at its end.
+// The path without dots, links or a slash at its end, so that equal places have equal paths.
 fs::path Resolved(const std::string& path) {
   std::error_code failed;
   fs::path plain = fs::absolute(path, failed).lexically_normal();
@@ -434,7 +434,7 @@ bool IsInside(const fs::path& path, const fs::path& directory) {
   return std::ranges::mismatch(path, directory).in2 == directory.end();
 }
 
-// Gives the finished store its name, durably; what has the name by now stays.
+// Durably renames the finished store to `to`. Never replaces what exists there.
 Status PutInPlace(const std::string& made, const fs::path& to) {
   if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
     return Error{errno == EEXIST ? ErrorCode::kStoreExists : ErrorCode::kStoreIo,

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A database that is read and never written.
+// A database that is opened read-only.
 class OpenTables {
  public:
   static Result<std::unique_ptr<OpenTables>> Open(const std::string& directory) {
@@ -58,7 +58,8 @@ class OpenTables {
   std::unique_ptr<RocksdbView> view_;
 };
 
-// Halfway between two keys of equal length, as numbers; the lower one if nothing lies between.
+// Returns the key halfway between two keys of equal length, taken as numbers, or the lower one if
+// there is none between them.
 std::string Between(const std::string& low, const std::string& high) {
   std::string sum(low.size(), '\0');
   unsigned carry = 0;
@@ -76,13 +77,13 @@ std::string Between(const std::string& low, const std::string& high) {
   return sum;
 }
 
-// The first key after `from`, which cannot be read, from which the table can be read again;
-// nothing: it cannot. Found by halving.
+// Returns the first key after the unreadable `from` at which the table can be read again, or
+// nothing if there is none. Uses binary search.
 std::optional<std::string> EndOfDamage(TableView& view, Table table, const std::string& from) {
   const auto readable = [&](const std::string& key) {
     return view.Seek(table, key)->status().has_value();
   };
-  constexpr std::size_t kFiner = 8;  // bytes by which keys may be told apart beyond `from`
+  constexpr std::size_t kFiner = 8;  // bytes of keys that are distinguished beyond `from`
   std::string low = from + std::string(kFiner, '\0');
   std::string high(low.size(), '\xff');
   if (!readable(high)) return std::nullopt;
@@ -149,8 +150,8 @@ Status Gathering::Run() {
   return logs ? writer_.Flush() : logs;
 }
 
-// The store without what is in its log files: RocksDB would stop at a damage in them, and they are
-// read apart from it. It wants them to be there, so there are files of zeros instead.
+// Makes a copy of the store whose log files contain only zeros. RocksDB would stop at damage in the
+// log files, which CopyLogs reads separately, but it requires them to exist.
 std::string Gathering::LinkTables() const {
   const fs::path to = scratch_ + "/tables";
   std::error_code failed;
@@ -169,7 +170,8 @@ std::string Gathering::LinkTables() const {
   return to;
 }
 
-// Rows from `begin` up to `end` (empty: to the last). `met` becomes the damage that ended the walk.
+// Copies the rows from `begin` up to `end` (empty: to the last). `met` is set to the damage that
+// ended the walk, or to Ok.
 Status Gathering::CopyRows(TableView& view, Table table, std::string begin, const std::string& end,
                            Status& met) {
   auto row = view.Seek(table, begin);
@@ -189,7 +191,7 @@ Status Gathering::CopyTable(TableView& view, Table table) {
       at.assign(row->key());
       const Status put = writer_.Put(table, at, row->value());
       if (!put) return put;
-      at.push_back('\0');  // the next key at the earliest
+      at.push_back('\0');  // the next possible key
     }
     const Status met = row->status();
     if (met) return Ok();
@@ -201,7 +203,7 @@ Status Gathering::CopyTable(TableView& view, Table table) {
   }
 }
 
-// What other files still hold of rows that lie where one file cannot be read.
+// Copies what other files still hold of the rows in a range that one file cannot provide.
 Status Gathering::FillGap(Table table, const std::string& begin, const std::string& end) {
   const auto rest = Rest();
   if (!rest) {
@@ -214,7 +216,7 @@ Status Gathering::FillGap(Table table, const std::string& begin, const std::stri
   return copied;
 }
 
-// The tables put together anew from the files that are whole.
+// Returns the tables as rebuilt from the intact files.
 Result<TableView*> Gathering::Rest() {
   if (rest_) return &rest_->view();
   const std::string repaired = scratch_ + "/repaired";

@@ -16,7 +16,7 @@ Result<SinkMark> DecodeMark(const SinkKey& key, std::string_view value) {
   return *std::move(mark);
 }
 
-// The letters of one move, each counted once however often it is named.
+// The number of dead letters after a move, which counts each letter once however often it is named.
 class LetterCount {
  public:
   LetterCount(KeyedReader& reader, std::uint64_t before) : reader_(reader), count_(before) {}

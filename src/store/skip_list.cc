@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
-// One entry of so many reaches the next level.
+// One in so many entries reaches the next level.
 constexpr std::uint32_t kBranching = 4;
 
 std::uint64_t NumberOf(std::string_view key) {
@@ -23,14 +23,14 @@ std::uint64_t NumberOf(std::string_view key) {
   return number;
 }
 
-// Eight bytes as a number that is ordered as they are.
+// Returns eight bytes as a number with the same order.
 std::uint64_t WordAt(const char* bytes) {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes, sizeof(word));
   return __builtin_bswap64(word);
 }
 
-// Word by word: names are short, and to call memcmp would cost more than to compare them.
+// Compares word by word: names are short, and a call of memcmp would cost more than the comparison.
 bool IsBefore(std::string_view a, std::string_view b) {
   const std::size_t a_bytes = a.size() - kNumberBytes;
   const std::size_t b_bytes = b.size() - kNumberBytes;
@@ -43,7 +43,7 @@ bool IsBefore(std::string_view a, std::string_view b) {
     if (a_word != b_word) return a_word < b_word;
   }
   if (left > 0) {
-    // The number lies behind the name, so that a whole word can be read.
+    // The number follows the name, so a whole word can be read.
     const std::size_t beyond = (kWordBytes - left) * 8;
     const std::uint64_t a_word = WordAt(in_a) >> beyond;
     const std::uint64_t b_word = WordAt(in_b) >> beyond;
@@ -70,7 +70,7 @@ std::string_view SkipList::KeyOf(const char* entry) {
 
 std::size_t SkipList::NewHeight() {
   std::size_t height = 1;
-  do {  // xorshift: no need to be unforeseeable
+  do {  // xorshift: need not be unpredictable
     random_ ^= random_ << 13;
     random_ ^= random_ >> 17;
     random_ ^= random_ << 5;
@@ -84,25 +84,26 @@ char* SkipList::Lay(char* memory, std::size_t height) {
   Node* first = static_cast<Node*>(std::align(alignof(Node), height * sizeof(Node), at, space));
   for (std::size_t i = 0; i < height; ++i) new (first + i) Node;
   Node* node = first + height - 1;
-  // Until it is added the lowest link tells the height.
+  // Until the entry is inserted, its lowest link holds its height.
   node->link_.store(reinterpret_cast<Node*>(height), std::memory_order_relaxed);
   return reinterpret_cast<char*>(node + 1);
 }
 
-// Makes before_ the last entries before `key`. Begins where the last search ended: up to the first
-// level on which the key lies between neighbours, and down from there. Above it they stay, since an
-// entry of before_ is never behind those of the levels below. No entry is looked at twice.
+// Sets before_ to the last entries before `key`. Starts where the last search ended: goes up to the
+// first level on which the key lies between an entry of before_ and its successor, then down from
+// there. The levels above remain valid, because before_ of a level is never after before_ of a
+// lower one. No entry is compared twice.
 void SkipList::FindPlace(std::string_view key) {
   const std::size_t top = height_.load(std::memory_order_relaxed);
-  const Node* behind = nullptr;  // the one met last that is not before the key
+  const Node* not_before = nullptr;  // the last one seen that is not before the key
   const auto is_before = [&](const Node* node) {
-    if (node == nullptr || node == behind) return false;
+    if (node == nullptr || node == not_before) return false;
     const bool before = IsBefore(node, key);
-    if (!before) behind = node;
+    if (!before) not_before = node;
     return before;
   };
   Node* at = head();
-  bool passed = false;  // before_ is before the key on this level, and so on those above
+  bool passed = false;  // before_ is before the key on this level, and so on all above
   std::size_t level = 0;
   for (; level < top; ++level) {
     Node* here = before_[level];
@@ -129,7 +130,8 @@ bool SkipList::Insert(const char* entry) {
   for (std::size_t level = 0; level < height; ++level) {
     node->link(level).store(before_[level]->next(level), std::memory_order_relaxed);
   }
-  // From the lowest level up, so that whoever comes down from a level finds the entry below too.
+  // Link from the lowest level up, so that a reader that comes down a level finds the entry there
+  // too.
   for (std::size_t level = 0; level < height; ++level) {
     before_[level]->link(level).store(node, std::memory_order_release);
     before_[level] = node;

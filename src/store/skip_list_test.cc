@@ -21,7 +21,7 @@ std::string KeyOf(const std::string& name, std::uint64_t number) {
   return key;
 }
 
-// A list with memory of its own.
+// A list and the memory of its entries.
 class Shelf {
  public:
   bool Add(const std::string& key, const std::string& value = {}) {
@@ -51,7 +51,7 @@ class Shelf {
   std::deque<std::unique_ptr<char[]>> memory_;
 };
 
-// The order of keys, in other words than the list's own.
+// The order of keys, implemented independently of the list.
 struct InOrder {
   bool operator()(const std::string& a, const std::string& b) const {
     const std::string_view a_name = std::string_view(a).substr(0, a.size() - 8);
@@ -103,7 +103,7 @@ TEST(SkipListTest, KeysMayBeLong) {
   EXPECT_EQ(KeyAt(shelf.list.First()), key);
 }
 
-// Runs that go on in turns, each at its own place, as commits write them.
+// Runs that grow in turns, each in its own range of keys, as commits write them.
 TEST(SkipListTest, RowsOfManyRunsFindTheirPlaces) {
   Shelf shelf;
   std::vector<std::string> expected;
@@ -180,7 +180,7 @@ TEST(SkipListConcurrent, ReadersSeeWholeEntriesInOrderWhileTheyAreAdded) {
   EXPECT_EQ(shelf.Keys().size(), static_cast<std::size_t>(kEntries));
 }
 
-// Who looks for what a name had at a moment must not be given what it has got since.
+// A reader that looks up a name as of a number must not get an entry that was added later.
 TEST(SkipListConcurrent, AnEntryThatIsAddedInFrontOfAKeyIsNotTakenForIt) {
   constexpr std::uint64_t kNumbers = 50'000;
   Shelf shelf;

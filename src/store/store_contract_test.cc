@@ -1,4 +1,4 @@
-// What every StateStore must do, whatever keeps the rows.
+// What every StateStore must do, whatever engine keeps its rows.
 
 #include "testing/store_contract.h"
 
@@ -14,7 +14,7 @@ using enum EventType;
 
 INSTANTIATE_TEST_SUITE_P(Engines, StoreContract, testing::ValuesIn(AllEngines()), EngineName);
 
-// Of those whose rows outlive the process.
+// Engines whose rows outlive the process.
 class KeepingStoreContract : public StoreContract {};
 INSTANTIATE_TEST_SUITE_P(Engines, KeepingStoreContract, testing::ValuesIn(KeepingEngines()),
                          EngineName);
@@ -248,7 +248,7 @@ TEST_P(StoreContract, TimersAreDueInOrderOfTime) {
   EXPECT_THAT(Due(at(99)), IsEmpty());
 }
 
-TEST_P(StoreContract, TheOutboxTellsOfEveryCommitInOrder) {
+TEST_P(StoreContract, TheOutboxListsEveryCommitInOrder) {
   RunScribe& one = bench_.StartedRun("run-1");
   RunScribe& two = bench_.StartedRun("run-2");
   bench_.Write(one, kStepStarted, "a");
@@ -268,7 +268,7 @@ TEST_P(StoreContract, TheOutboxTellsOfEveryCommitInOrder) {
   EXPECT_THAT(Outbox(Position(UINT64_MAX)), IsEmpty());
 }
 
-TEST_P(StoreContract, ATimeIsTurnedIntoAPosition) {
+TEST_P(StoreContract, PositionBeforeFindsTheLastEarlierPosition) {
   RunScribe& run = bench_.StartedRun("run-1");
   std::vector<Timestamp> times = {run.log().front().persisted_at};
   for (int i = 1; i < 20; ++i) {
@@ -283,7 +283,7 @@ TEST_P(StoreContract, ATimeIsTurnedIntoAPosition) {
   }
 }
 
-TEST_P(StoreContract, ATimeWithinACommitIsTurnedIntoAPosition) {
+TEST_P(StoreContract, PositionBeforeFindsAPositionWithinACommit) {
   RunScribe& one = bench_.StartedRun("run-1");
   RunScribe& two = bench_.StartedRun("run-2");
   bench_.AdvanceClock(std::chrono::seconds(1));
@@ -298,7 +298,7 @@ TEST_P(StoreContract, ATimeWithinACommitIsTurnedIntoAPosition) {
 }
 
 // The clock was ahead and has been set back.
-TEST_P(StoreContract, ATimeIsTurnedIntoAPositionThatNothingAtThatTimeLiesBefore) {
+TEST_P(StoreContract, PositionBeforeSkipsNoEventAfterTheClockWasSetBack) {
   RunScribe& early = bench_.StartedRun("early");
   bench_.AdvanceClock(std::chrono::hours(3));
   RunScribe& ahead = bench_.StartedRun("ahead");
@@ -312,7 +312,7 @@ TEST_P(StoreContract, ATimeIsTurnedIntoAPositionThatNothingAtThatTimeLiesBefore)
   EXPECT_EQ(bench_.store().LastPersistedAt(), ahead.log().back().persisted_at);
 }
 
-TEST_P(StoreContract, WhatLiesBehindAPositionIsNoOlderThanItSays) {
+TEST_P(StoreContract, EarliestBehindIsALowerBoundAfterTheClockWasSetBack) {
   RunScribe& early = bench_.StartedRun("early");
   bench_.AdvanceClock(std::chrono::hours(3));
   RunScribe& ahead = bench_.StartedRun("ahead");
@@ -321,11 +321,11 @@ TEST_P(StoreContract, WhatLiesBehindAPositionIsNoOlderThanItSays) {
   bench_.AdvanceClock(std::chrono::hours(4));
   RunScribe& after = bench_.StartedRun("after");
   if (GetParam().keeps) ReopenStore();
-  const auto earliest = [&](std::uint64_t behind) {
-    return bench_.Read()->EarliestBehind(Position(behind)).value();
+  const auto earliest = [&](std::uint64_t position) {
+    return bench_.Read()->EarliestBehind(Position(position)).value();
   };
   EXPECT_LE(*earliest(0), early.log().back().persisted_at);
-  EXPECT_LE(*earliest(1), late.log().back().persisted_at) << "behind " << ahead.run_id().value();
+  EXPECT_LE(*earliest(1), late.log().back().persisted_at) << "after " << ahead.run_id().value();
   EXPECT_LE(*earliest(2), late.log().back().persisted_at);
   EXPECT_EQ(*earliest(3), after.log().back().persisted_at) << "the clock was right by then";
   EXPECT_EQ(earliest(4), std::nullopt);
@@ -469,7 +469,7 @@ TEST_P(KeepingStoreContract, AReopenedStoreHasAllOfIt) {
   EXPECT_EQ(bench_.Read()->Counts("acme").events, 5U);
 }
 
-TEST_P(StoreContract, ConcurrentCommitsLeaveEveryViewOneMoment) {
+TEST_P(StoreContract, EveryViewIsConsistentDuringConcurrentCommits) {
   RunScribe& one = bench_.StartedRun("run-1");
   RunScribe& two = bench_.StartedRun("run-2");
   std::atomic<bool> done = false;

@@ -30,7 +30,7 @@ Error NotFound(const std::string& directory, const std::string& what) {
   return {ErrorCode::kStoreNotFound, directory + ": " + what, {}};
 }
 
-// Writes and syncs a file, or syncs a directory (no bytes).
+// Writes and syncs a file. With empty `bytes` only syncs, for example a directory.
 Status WriteSynced(const std::string& path, int flags, std::string_view bytes) {
   const int file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
   if (file < 0) return IoError(path, std::strerror(errno));
@@ -58,8 +58,8 @@ Result<std::uint64_t> ReadFormatFile(const std::string& directory) {
   }
   if (!understood) {
     return Error{ErrorCode::kStoreCorrupt,
-                 path + " is damaged: it does not say \"everstep log " +
-                     std::to_string(kStoreFormat) + "\". " + DamageRemedy(directory),
+                 path + " is damaged: it must say \"everstep log " + std::to_string(kStoreFormat) +
+                     "\". " + DamageRemedy(directory),
                  {}};
   }
   if (version > kStoreFormat) {
@@ -74,7 +74,7 @@ Result<std::uint64_t> ReadFormatFile(const std::string& directory) {
 struct Contents {
   bool format = false;
   bool current = false;  // the engine's entry point
-  bool rows = false;     // files that hold rows, or say that there were some
+  bool rows = false;     // files that hold rows, or a mark that says that there were some
   bool other = false;
 };
 
@@ -111,12 +111,12 @@ Status WriteFormat(const std::string& directory, std::uint64_t version) {
   if (::rename(fresh.c_str(), path.c_str()) != 0) return IoError(path, std::strerror(errno));
   written = WriteSynced(directory, O_RDONLY | O_DIRECTORY, {});
   if (!written) return written;
-  // The directory's own name is durable only with its parent.
+  // The name of the directory itself is durable only after its parent is synced.
   const fs::path parent = fs::absolute(directory).lexically_normal().parent_path();
   return WriteSynced(parent, O_RDONLY | O_DIRECTORY, {});
 }
 
-// A store that is being made has no MARK yet, as those of format 1.
+// A store that is being created has no MARK yet, so it gets format 1.
 Result<StoreDirectory> MakeStoreDirectory(const std::string& directory) {
   const Status written = WriteFormat(directory, 1);
   if (!written) return written.error();
@@ -143,21 +143,21 @@ Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
     if (!version) return version.error();
     const bool has_mark = *version >= kStoreFormatWithMark;
     if (contents->current) return StoreDirectory{.has_mark = has_mark};
-    // Without its entry point the engine would take the directory for a new one and clear it.
+    // Without its entry point, the engine would take the directory for a new one and clear it.
     if (contents->rows || has_mark) {
       return Error{ErrorCode::kStoreCorrupt,
                    directory + "/CURRENT is missing. " + DamageRemedy(directory),
                    {}};
     }
     if (may_create) return StoreDirectory{.is_new = true};
-    return NotFound(directory, "the store was never completely created");
+    return NotFound(directory, "the creation of the store was never completed");
   }
   if (contents->current && contents->rows) {
     return Error{
         ErrorCode::kStoreCorrupt, directory + "/FORMAT is missing. " + DamageRemedy(directory), {}};
   }
   if (contents->current || contents->rows || contents->other) {
-    return NotFound(directory, "not a store: it has files, but no FORMAT");
+    return NotFound(directory, "not a store: the directory has files, but no FORMAT");
   }
   if (may_create) return MakeStoreDirectory(directory);
   return NotFound(directory, "there is no store");

@@ -41,8 +41,8 @@ Error Damage(const std::string& directory, const std::string& file, const std::s
           {}};
 }
 
-// One look at the files. `growing`: an owner is at work. A file may go or grow meanwhile, and what
-// it writes after the mark was read may be half there.
+// One pass over the files. `growing`: an owner is writing. Files may disappear or grow meanwhile,
+// and what the owner writes after the mark was read may be incomplete.
 class Inspection {
  public:
   Inspection(const std::string& directory, bool growing)
@@ -60,7 +60,7 @@ class Inspection {
   const std::string directory_;
   const bool growing_;
   HighWater found_;
-  std::uint64_t next_row_ = 0;  // after the log files that were looked at; zero: not known
+  std::uint64_t next_row_ = 0;  // after the log files checked so far; zero: unknown
   std::string last_with_rows_;
 };
 
@@ -80,8 +80,8 @@ Status Inspection::CheckManifest(const HighWater& mark) {
   }
   if (found_.manifest_number < mark.manifest_number) {
     return Damage(directory_, "CURRENT",
-                  "is not the latest: it names " + name + ", but MANIFEST number " +
-                      std::to_string(mark.manifest_number) + " was in use");
+                  "is out of date: it names " + name + ", but MANIFEST number " +
+                      std::to_string(mark.manifest_number) + " was already in use");
   }
   const auto scan = ScanLog(directory_ + "/" + name, LogContent::kEdits);
   if (!scan && scan.error().code != ErrorCode::kStoreNotFound) return scan.error();
@@ -96,8 +96,8 @@ Status Inspection::CheckManifest(const HighWater& mark) {
   }
   if (acknowledged) {
     return Damage(directory_, name,
-                  "can be read up to byte " + Bytes(scan->whole_to) + " only, of " +
-                      Bytes(mark.manifest_bytes) + " that were synced");
+                  "is readable only up to byte " + Bytes(scan->whole_to) + ", but " +
+                      Bytes(mark.manifest_bytes) + " bytes were synced");
   }
   return Ok();
 }
@@ -140,7 +140,8 @@ Status Inspection::CheckLog(const LogFile& file, const HighWater& mark) {
   return Ok();
 }
 
-// A log file goes on where the one before it ended; so a torn end of that one hides nothing.
+// A log file continues where the previous one ended, so a torn end of the previous one cannot hide
+// lost rows.
 Status Inspection::CheckJoint(const LogFile& file, const LogScan& scan) {
   if (scan.first_row == 0) return Ok();
   if (next_row_ != 0 && scan.first_row != next_row_) {
@@ -187,8 +188,8 @@ Result<std::vector<LogFile>> ListLogs(const std::string& directory) {
 }
 
 Status InspectStoreFiles(const std::string& directory, bool has_mark, Looker looker) {
-  // What looks like damage may be an owner at work: files go, others go on where they ended. Damage
-  // is still there at the next look.
+  // What looks like damage may be the work of a running owner: it removes files and continues in
+  // others. Real damage is still there at the next look.
   constexpr int kLooks = 5;
   constexpr std::chrono::milliseconds kPause{20};
   Status seen = Ok();

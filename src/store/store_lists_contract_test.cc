@@ -42,7 +42,7 @@ TEST_P(ListContract, RunsAreListedOldestFirstWhenAskedTo) {
   EXPECT_THAT(ListedIds(query), ElementsAre("e"));
   const RunPage last = List(query);
   EXPECT_EQ(last.cursor, "");
-  // What comes later is found behind the last of all.
+  // Runs that are created later are found after the last cursor.
   query.cursor = last.cursors.back();
   EXPECT_THAT(ListedIds(query), IsEmpty());
   bench_.StartedRun("f");
@@ -173,7 +173,7 @@ TEST_P(ListContract, RunsCreatedInTheSameInstantArePagedOneByOne) {
   EXPECT_THAT(seen, ElementsAre("run-4", "run-3", "run-2", "run-1"));
 }
 
-TEST_P(ListContract, ACursorIsTextForAnAddressAndNonsenseIsRefused) {
+TEST_P(ListContract, ACursorIsUrlSafeAndInvalidOnesAreRefused) {
   for (const char* id : {"a", "b", "c"}) bench_.StartedRun(id);
   const std::string cursor = List({.tenant_id = "acme", .limit = 1}).cursor;
   EXPECT_THAT(cursor, testing::MatchesRegex("[A-Za-z0-9_-]+"));
@@ -260,7 +260,7 @@ TEST_P(ListContract, TheOutboxKeepsItsPlaceWhenItsFrontIsRemoved) {
   EXPECT_EQ(Outbox()[0].position, Position(4));
 }
 
-TEST_P(ListContract, APageThatFiltersHardStopsAndGoesOn) {
+TEST_P(ListContract, APageWithARareFilterStopsEarlyAndCanBeContinued) {
   std::vector<RunChange> changes;
   std::vector<const RunChange*> commit;
   constexpr std::uint64_t kRuns = 10'050;

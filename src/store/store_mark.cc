@@ -15,8 +15,8 @@
 namespace everstep {
 namespace {
 
-// Two records in turns, each in a page of its own: one that is damaged or half written leaves the
-// one before it.
+// Two records are written in turns, each in its own page, so that a damaged or half written one
+// leaves the previous one intact.
 constexpr std::size_t kRecords = 2;
 constexpr std::size_t kRecordStride = 4096;
 constexpr std::string_view kMagic = "everstep";
@@ -78,7 +78,7 @@ Result<Record> ReadRecord(const std::string& path, int file) {
     if (record && (!newest || record->generation > newest->generation)) newest = record;
   }
   if (newest) return *newest;
-  return Error{ErrorCode::kStoreCorrupt, path + ": no record of it can be read", {}};
+  return Error{ErrorCode::kStoreCorrupt, path + ": neither of its records can be read", {}};
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ Result<std::unique_ptr<StoreMark>> StoreMark::Create(const std::string& director
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file || ::ftruncate(file.get(), kRecords * kRecordStride) != 0) return Failed(path);
   std::unique_ptr<StoreMark> mark(new StoreMark(std::move(path), std::move(file), from, 0));
-  // Both records: what an earlier mark of this name said does not count.
+  // Both records, so that nothing of an earlier mark of this name remains.
   for (std::size_t i = 0; i < kRecords; ++i) {
     const std::lock_guard lock(mark->mutex_);
     const Status written = mark->Write();
@@ -178,7 +178,7 @@ Result<HighWater> ReadMark(const std::string& directory) {
   const std::string path = PathIn(directory);
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && errno == ENOENT) {
-    return Error{ErrorCode::kStoreNotFound, path + ": there is no mark", {}};
+    return Error{ErrorCode::kStoreNotFound, path + ": the mark does not exist", {}};
   }
   if (!file) return Failed(path);
   const auto record = ReadRecord(path, file.get());

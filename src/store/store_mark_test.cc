@@ -30,7 +30,7 @@ TEST_F(StoreMarkFile, IsReadAsItWasWritten) {
   ASSERT_TRUE(mark) << ToString(mark.error());
   EXPECT_EQ(*ReadMark(path_), from);
   (*mark)->LogSynced(7, 100);
-  EXPECT_EQ(*ReadMark(path_), from);  // noted only
+  EXPECT_EQ(*ReadMark(path_), from);  // kept in memory only
   ASSERT_TRUE((*mark)->RowsWritten(9));
   EXPECT_EQ(*ReadMark(path_), (HighWater{9, 7, 100, 4, 5, 6}));
   ASSERT_TRUE((*mark)->LogDropped(6));
@@ -71,8 +71,8 @@ TEST_F(StoreMarkFile, NeverGoesBack) {
 TEST_F(StoreMarkFile, WithOneRecordDamagedSaysWhatItSaidBefore) {
   auto mark = StoreMark::Create(path_, {});
   ASSERT_TRUE(mark);
-  ASSERT_TRUE((*mark)->RowsWritten(1));  // the third record: in the second place
-  ASSERT_TRUE((*mark)->RowsWritten(2));  // in the first
+  ASSERT_TRUE((*mark)->RowsWritten(1));  // the third record, in the second place
+  ASSERT_TRUE((*mark)->RowsWritten(2));  // the fourth, in the first place
   Flip(20);
   EXPECT_EQ(ReadMark(path_)->last_row, 1U);
   ASSERT_TRUE((*StoreMark::Open(path_))->RowsWritten(3));
