@@ -9,17 +9,18 @@
 
 namespace everstep {
 
-// Whether it is "host:port" or "[v6 address]:port". kInvalidArgument.
+// Checks that `where` is "host:port" or "[v6 address]:port". kInvalidArgument.
 Status CheckListenAddress(const std::string& where);
 
-// Listens at such an address; port 0: any. `address` becomes where it listens, in the same form.
-// kInvalidArgument: it is none, or this machine has no such address. kAddressInUse.
+// Listens at an address of that form; port 0 means any free port. Sets `address` to the bound
+// address, in the same form. kInvalidArgument if `where` is malformed or not an address of this
+// machine; kAddressInUse.
 Result<UniqueFd> ListenAt(const std::string& where, std::string& address);
 
-// Takes new connections from a listening socket. One thread.
+// Accepts new connections from a listening socket. Used by one thread.
 class Acceptor final : public EventTarget {
  public:
-  // With the socket, which does not block, and the address of the other side.
+  // Called with the non-blocking socket and the address of the peer.
   using Accepted = std::function<void(UniqueFd socket, std::string peer_address)>;
 
   Acceptor(UniqueFd listener, Accepted accepted);
@@ -31,7 +32,7 @@ class Acceptor final : public EventTarget {
 
   const UniqueFd listener_;
   const Accepted accepted_;
-  UniqueFd spare_;  // given up for a moment when the process has no descriptor left
+  UniqueFd spare_;  // closed for a moment when the process is out of descriptors
 };
 
 }  // namespace everstep

@@ -7,22 +7,24 @@
 
 namespace everstep {
 
-// Of one address, as connections are counted: an IPv4 address, or the first 64 bits of an IPv6
-// address, all of which one client has. Empty: the address is of loopback.
+// Returns the source under which the connections of an address are counted: an IPv4 address, or the
+// first 64 bits of an IPv6 address, because one client has all addresses below them. Empty for a
+// loopback address.
 std::string SourceOf(const std::string& address);
 
-// How many connections each source has. Thread-safe.
+// Limits the connections of each source. Thread-safe.
 class AddressShares {
  public:
-  // Zero: half of `connections_max`, and any number from loopback.
+  // `each_max` is the limit of a source. Zero: half of `connections_max`, and no limit for
+  // loopback.
   AddressShares(std::size_t each_max, std::size_t connections_max);
 
-  // One more connection from that address. False: it has as many as it may.
+  // Counts one more connection from the address. False: its source has reached the limit.
   bool Take(const std::string& address);
   void Leave(const std::string& address);
 
  private:
-  // Empty: is not counted.
+  // Empty: not counted.
   std::string KeyOf(const std::string& address) const;
 
   const bool loopback_too_;

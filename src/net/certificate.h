@@ -7,15 +7,15 @@
 
 namespace everstep {
 
-// What a server's certificate says of itself.
+// The subject and the validity of a server's certificate.
 struct CertificateView {
   std::string subject;  // "CN = everstep.example"
   Timestamp valid_from{};
   Timestamp valid_until{};
 };
 
-// The first certificate of a PEM file, and whether the key of the other one is its key.
-// kInvalidArgument: a file cannot be read or used, or they do not belong together.
+// Reads the first certificate of a PEM file and checks that the key in the other file belongs to
+// it. kInvalidArgument if a file cannot be read or used, or if they do not match.
 Result<CertificateView> ReadCertificate(const std::string& certificate_file,
                                         const std::string& key_file);
 

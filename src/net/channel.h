@@ -12,29 +12,30 @@
 
 namespace everstep {
 
-// A connected socket, plain or TLS, that never blocks. One thread, on which SIGPIPE is
-// blocked, but for what is said.
+// A connected non-blocking socket, plain or TLS. Unless noted otherwise, used by one thread, on
+// which SIGPIPE is blocked.
 class Channel {
  public:
   enum class Outcome : std::uint8_t { kOk, kWouldBlock, kEnd, kBroken };
 
   explicit Channel(UniqueFd fd) : fd_(std::move(fd)) {}
-  // From here on everything goes through the session. Before the first Read.
+  // From now on all data goes through the session. Must be called before the first Read.
   void Secure(SslPtr session) { session_ = std::move(session); }
 
   int fd() const { return fd_.get(); }
   bool secure() const { return session_ != nullptr; }
-  // kOk: `read` bytes, at least one. kEnd: the other side sends no more.
+  // kOk: `read` bytes were read, at least one. kEnd: the peer sends no more.
   Outcome Read(std::span<char> buffer, std::size_t& read);
-  // Writes from the front of the queue. kOk: `written` bytes, at least one.
+  // Writes from the front of the queue and consumes it. kOk: `written` bytes, at least one.
   Outcome Write(OutputQueue& queue, std::size_t& written);
-  // Of a plain one, on any thread, while nobody else writes or closes it: how much of it was sent.
+  // Sends on a plain channel without blocking and returns the number of bytes sent. May be called
+  // on any thread while nobody else writes to the channel or closes it.
   std::size_t SendNow(std::string_view bytes) const;
-  // False: the keys are not agreed yet; Read does it.
+  // False while the TLS handshake is unfinished; Read performs it.
   bool established() const {
     return session_ == nullptr || SSL_is_init_finished(session_.get()) == 1;
   }
-  // No more is written; the other side sees the end.
+  // Ends writing: the peer sees the end of the data.
   void EndWriting();
   void Close();
 

@@ -14,13 +14,13 @@ class ChunkedBody {
  public:
   enum class Outcome : std::uint8_t { kMore, kDone, kRefused };
 
-  // Consumes the front of `input` up to the next content, and shows that: `content` is then the
-  // front of `input`. Empty, with kMore: all was consumed. kDone: what is left belongs to the next
-  // request. kRefused: refusal() says why.
+  // Consumes the front of `input` up to the next content and sets `content` to it, without
+  // consuming it: `content` is then the front of `input`. kMore with empty `content`: all input was
+  // consumed. kDone: the rest of `input` belongs to the next request. kRefused: refusal() says why.
   Outcome Next(std::string_view& input, std::uint64_t body_bytes_max, std::string_view& content);
-  // So much of the content was taken from `input`.
+  // Must be called after `bytes` of the content were taken from `input`.
   void Consume(std::size_t bytes);
-  // Consumes the front of `input` and appends what it carries to `body`. kMore: all was consumed.
+  // Consumes the front of `input` and appends its content to `body`. kMore: all input was consumed.
   Outcome Read(std::string_view& input, std::uint64_t body_bytes_max, std::string& body);
   void Reset() { *this = ChunkedBody(); }
   const HttpRefusal& refusal() const { return refusal_; }
@@ -45,7 +45,7 @@ class ChunkedBody {
   void Step(char c);
   void StepSize(char c);
   void StepTrailer(char c);
-  // Goes on behind a character that must be `wanted`.
+  // Continues with `next` if `c` is `wanted`, and refuses the body otherwise.
   void Expect(char c, char wanted, Place next);
   void Refuse(int status, std::string_view code, std::string_view detail);
 

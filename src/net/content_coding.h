@@ -5,9 +5,9 @@
 
 namespace everstep {
 
-// True: the value of an Accept-Encoding header allows gzip.
+// Whether the value of an Accept-Encoding header allows gzip.
 bool AcceptsGzip(std::string_view accept_encoding);
-// True: a text type that gets smaller. "application/json; charset=utf-8" is one.
+// Whether the type is text that gets smaller, such as "application/json; charset=utf-8".
 bool IsCompressible(std::string_view content_type);
 
 std::string Gzip(std::string_view text);

@@ -8,12 +8,12 @@
 
 namespace everstep {
 
-// What a connection is waiting for. Each has one length for all connections, so that a list per
-// kind is in order of time by itself and every operation takes constant time.
+// What a connection is waiting for. A kind has the same length for all connections, so a list per
+// kind stays sorted by time and every operation takes constant time.
 enum class Deadline : std::uint8_t { kHead, kBody, kIdle, kWrite, kLinger, kNone };
 inline constexpr std::size_t kDeadlineKinds = static_cast<std::size_t>(Deadline::kNone);
 
-// Part of what has a deadline; in at most one list.
+// Base of an object that has a deadline. In at most one list.
 struct DeadlineLink {
   Deadline kind = Deadline::kNone;
   std::chrono::steady_clock::time_point at;
@@ -21,7 +21,7 @@ struct DeadlineLink {
   DeadlineLink* after = nullptr;
 };
 
-// Owns none of the links. One thread.
+// Keeps the deadlines of links, which it does not own. Used by one thread.
 class Deadlines {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -33,7 +33,8 @@ class Deadlines {
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
-  // Begins anew. kNone: there is no deadline any more. `now` never goes back.
+  // Starts the deadline of a link from the beginning. kNone: the link has no deadline any more.
+  // Requires: `now` never goes back.
   void Set(DeadlineLink& link, Deadline kind, TimePoint now) {
     if (link.kind != Deadline::kNone) {
       link.before->after = link.after;
@@ -49,7 +50,7 @@ class Deadlines {
     list.before = &link;
   }
 
-  // When the first is due; nothing: there is none.
+  // Returns when the first deadline is due, or nothing if there is none.
   std::optional<TimePoint> Next() const {
     std::optional<TimePoint> next;
     for (const DeadlineLink& list : lists_) {
@@ -58,7 +59,8 @@ class Deadlines {
     return next;
   }
 
-  // One that is due, taken out of its list; null: none. `kind` is what it was waiting for.
+  // Removes a link that is due and returns it, or null if there is none. Sets `kind` to what the
+  // link was waiting for.
   DeadlineLink* TakeDue(TimePoint now, Deadline& kind) {
     for (DeadlineLink& list : lists_) {
       DeadlineLink* first = list.after;

@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// What a file descriptor in a loop's epoll set stands for.
+// Handles the events of a file descriptor in a loop's epoll set.
 class EventTarget {
  public:
   virtual void OnEvents(std::uint32_t events) = 0;

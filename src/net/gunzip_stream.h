@@ -10,7 +10,7 @@ struct z_stream_s;  // of zlib
 
 namespace everstep {
 
-// Decodes one gzip member that comes in pieces. Holds some 40 KiB, however much it decodes.
+// Decodes one gzip member that arrives in pieces. Uses about 40 KiB, however much it decodes.
 class GunzipStream {
  public:
   enum class Outcome : std::uint8_t { kMore, kFull, kDone, kCorrupt };
@@ -18,10 +18,11 @@ class GunzipStream {
   GunzipStream();
   ~GunzipStream();
 
-  // Consumes the front of `input` and appends what it stands for to `text`, until that has
-  // `text_bytes_max` bytes. kMore: all was consumed, and all that follows from it was given. kFull:
-  // call again with more room, also if there is no more input. kDone: the member has ended, what is
-  // left of `input` is none of it. kDone and kCorrupt are the last.
+  // Consumes the front of `input` and appends the decoded bytes to `text`, until `text` has
+  // `text_bytes_max` bytes. kMore: all input was consumed and all of its output was appended.
+  // kFull: call again with more room, even if there is no more input. kDone: the member has ended,
+  // and the rest of `input` does not belong to it. Must not be called again after kDone or
+  // kCorrupt.
   Outcome Read(std::string_view& input, std::size_t text_bytes_max, std::string& text);
 
  private:

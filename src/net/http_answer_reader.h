@@ -11,18 +11,18 @@
 namespace everstep {
 
 // Reads one HTTP/1.x answer, piece by piece. Strict about where it ends: a body without a length,
-// and bytes behind the answer, are malformed.
+// and bytes after the answer, are malformed.
 class HttpAnswerReader {
  public:
   enum class Outcome : std::uint8_t { kMore, kDone, kMalformed, kTooLarge };
 
-  // `has_body`: not for answers to HEAD.
+  // `has_body`: false for answers to HEAD.
   HttpAnswerReader(bool has_body, std::size_t bytes_max)
       : has_body_(has_body), bytes_max_(bytes_max) {}
 
-  // After anything but kMore the reader is used up.
+  // Must not be called again after anything but kMore.
   Outcome Read(std::string_view input);
-  // kDone:
+  // Valid after kDone.
   HttpResponse TakeResponse() { return std::move(response_); }
   bool keeps_connection() const { return keeps_connection_; }
 

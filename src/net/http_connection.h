@@ -13,9 +13,9 @@
 
 namespace everstep {
 
-// One connection to one server, kept from request to request. The calling thread sends and waits
-// itself, which costs a fraction of a request through HttpClient; certificates and addresses are
-// checked in the same way. One thread, but for Cancel.
+// One connection to one server, kept open between requests. The calling thread sends and waits
+// itself, which costs a fraction of a request through HttpClient. Certificates and addresses are
+// checked in the same way. Used by one thread, except for Cancel.
 class HttpConnection {
  public:
   explicit HttpConnection(AddressPolicy policy);
@@ -23,11 +23,11 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  // Opens the connection when there is none, or when the server has closed it. All requests are for
-  // one origin. A redirect is an answer like any other; `proxy` is not used. After a failure the
+  // Opens the connection if there is none or the server has closed it. All requests must be for one
+  // origin. Redirects are returned, not followed; `proxy` is not supported. After a failure the
   // request may have been carried out.
   HttpOutcome Exchange(const HttpRequest& request);
-  // The exchange that is under way, and all that follow, end with kCancelled. Any thread.
+  // Ends the exchange in flight and all later ones with kCancelled. Any thread.
   void Cancel();
 
  private:
@@ -43,10 +43,10 @@ class HttpConnection {
   const AddressPolicy policy_;
   struct Curl;
   std::unique_ptr<Curl> curl_;  // open while it is set
-  int socket_ = -1;             // curl's
-  std::string text_;            // of the request
+  int socket_ = -1;             // owned by curl_
+  std::string text_;            // the request as sent
   std::atomic<bool> cancelled_{false};
-  const UniqueFd cancel_;  // readable when it is
+  const UniqueFd cancel_;  // readable once cancelled
 };
 
 }  // namespace everstep

@@ -17,11 +17,11 @@ struct HttpRequest {
   HttpHeaders headers;
   std::string body;
   std::chrono::milliseconds timeout{30'000};          // of everything, redirects included
-  std::chrono::milliseconds connect_timeout{10'000};  // of one connection
+  std::chrono::milliseconds connect_timeout{10'000};  // of connecting
   std::size_t response_bytes_max = 16 << 20;
-  std::uint32_t redirects_max = 5;  // zero: a redirect is an answer like any other
-  std::string proxy;                // empty: none, whatever the environment says
-  std::string ca_file{};            // PEM: who vouches for the server; empty: the system's
+  std::uint32_t redirects_max = 5;  // zero: redirects are returned, not followed
+  std::string proxy;                // empty: none; the environment is ignored
+  std::string ca_file{};            // CA certificate bundle (PEM); empty: the system's
 };
 
 struct HttpResponse {
@@ -30,7 +30,7 @@ struct HttpResponse {
   std::string body;
   std::string url;  // where the answer came from, after redirects
 
-  // The first of that name (lower case); empty: none.
+  // Returns the first header of that name (lower case), or an empty text.
   std::string_view Header(std::string_view name) const {
     for (const auto& [key, value] : headers) {
       if (key == name) return value;
@@ -41,11 +41,11 @@ struct HttpResponse {
 
 enum class HttpFailure : std::uint8_t {
   kNone,
-  kBadRequest,         // the URL, a header: the same request will fail again
-  kDns,                // the host's name has no address
+  kBadRequest,         // invalid URL, method or header: will fail again
+  kDns,                // the host's name cannot be resolved
   kConnect,            // no connection, or it broke before the answer was complete
   kTls,                // the certificate or the handshake
-  kTimeout,            // `timeout` or `connect_timeout` is over
+  kTimeout,            // `timeout` or `connect_timeout` has expired
   kTooLarge,           // the answer has more than `response_bytes_max` bytes
   kAddressNotAllowed,  // the policy refuses every address of the host
   kRedirect,           // too many redirects, or one that is not followed
@@ -56,7 +56,7 @@ enum class HttpFailure : std::uint8_t {
 struct HttpOutcome {
   HttpFailure failure = HttpFailure::kNone;
   std::string message;    // of a failure
-  bool connected = true;  // of a failure: the request may have been taken
+  bool connected = true;  // of a failure: the server may have the request
   HttpResponse response;  // of an answer
 };
 

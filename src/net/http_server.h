@@ -17,23 +17,23 @@
 
 namespace everstep {
 
-// A request as it came.
+// A request as received.
 struct ServerRequest {
   std::string method;        // GET …
   std::string path;          // as sent, still percent-encoded; begins with "/"
-  std::string query;         // behind the "?", as sent; may be empty
+  std::string query;         // after the "?", as sent; may be empty
   HttpHeaders headers;       // names in lower case
   std::string body;          // decoded: neither chunked nor compressed; empty if it is streamed
   std::string peer_address;  // "127.0.0.1", "::1"
-  bool secure = false;       // came over TLS
+  bool secure = false;       // received over TLS
 
-  // The first of that name (lower case); empty: none.
+  // Returns the first header of that name (lower case), or an empty text.
   std::string_view Header(std::string_view name) const;
 };
 
 struct ServerResponse {
   int status = 200;
-  HttpHeaders headers;  // Content-Length, Connection, Date and Content-Encoding are the server's
+  HttpHeaders headers;  // the server sets Content-Length, Connection, Date, Content-Encoding
   std::string body;
 };
 
@@ -41,25 +41,25 @@ struct ServerResponse {
 class ReplyStream {
  public:
   virtual ~ReplyStream() = default;
-  // False: the client has gone, or is too far behind and is cut off.
+  // False: the client is gone, or is cut off because it has fallen too far behind.
   virtual bool Write(std::string_view piece) = 0;
-  // Bytes that the client has not taken yet. Who writes much waits until it is small again.
+  // Bytes that the client has not received yet. Before writing much more, wait until it is small.
   virtual std::size_t queued() const = 0;
-  // Called on an io thread whenever the queue has become empty, and once when the client has gone.
-  // Set it before the first Write. Must not block.
+  // Sets a function that is called on an io thread whenever the queue becomes empty, and once when
+  // the client is gone. It must not block. Must be called before the first Write.
   virtual void OnChange(std::function<void()> changed) = 0;
   virtual bool closed() const = 0;
   virtual void End() = 0;
 };
 
-// The body of a request while it comes. The socket is read no further than a little ahead of who
-// takes it. Thread-safe, but for one who takes.
+// The body of a request while it arrives. The socket is read only a little ahead of the taker.
+// Thread-safe, except that only one thread at a time may take.
 class RequestBody {
  public:
   enum class State : std::uint8_t {
     kComing,
-    kWhole,   // the end has come: what was taken is all
-    kBroken,  // the end will never come; the call has been answered, or there is nobody to answer
+    kWhole,   // the end has arrived: what was taken is all
+    kBroken,  // the end will never arrive: the call was answered, or the client is gone
   };
   struct Piece {
     std::string bytes;  // decoded: neither chunked nor compressed
@@ -67,22 +67,23 @@ class RequestBody {
   };
 
   virtual ~RequestBody() = default;
-  // What has come since the last call; the bytes of that count as done with. Never waits.
+  // Returns what has arrived since the last call. The bytes of the last call count as processed.
+  // Never waits.
   virtual Piece Take() = 0;
-  // Called on an io thread, or by OnChange itself, when there is something to take: once, until a
-  // Take has given no bytes. Must not block.
+  // Sets a function that is called on an io thread, or by OnChange itself, when there is something
+  // to take. It is called once, until a Take has returned no bytes. It must not block.
   virtual void OnChange(std::function<void()> changed) = 0;
 };
 
-// What makes an answer, where HttpCall::AnswerBy has it made.
+// Work that makes an answer; see HttpCall::AnswerBy.
 class AnswerWork {
  public:
   virtual ~AnswerWork() = default;
   virtual void Answer() = 0;
 };
 
-// One request and the way to answer it. Moves with the work, to any thread. One that is dropped
-// unanswered is answered with 500.
+// A request and the means to answer it. May be moved to any thread. Answered with 500 if it is
+// destroyed unanswered.
 class HttpCall {
  public:
   class Connection;  // of the server
@@ -94,28 +95,29 @@ class HttpCall {
 
   ServerRequest& request() { return request_; }
   const ServerRequest& request() const { return request_; }
-  // The body, if it is streamed; null: it is a part of the request. An answer that is given before
-  // the end has come ends the connection.
+  // The body if it is streamed, null if it is part of the request. An answer before the end of the
+  // body closes the connection.
   const std::shared_ptr<RequestBody>& body() const { return body_; }
 
   enum class Vouched : std::uint8_t {
     kTaken,
-    kNoConnection,  // its tenant has as many connections as it may
-    kNoMemory,      // what its tenant holds fills its share of the memory
+    kNoConnection,  // its tenant has reached its limit of connections
+    kNoMemory,      // its tenant has used up its share of the memory
   };
-  // The client has shown who it is: its connection is not closed to make room for others, and what
-  // it holds is charged to its tenant. Answer with a refusal unless it is kTaken. On the thread of
-  // HttpHandler::Handle only, before it is answered.
+  // Declares that the client is authenticated. Its connection is no longer closed to make room for
+  // others, and its memory is charged to its tenant. Unless the result is kTaken, answer with a
+  // refusal. Must be called on the thread of HttpHandler::Handle, before the call is answered.
   Vouched Vouch(const ClientName& client);
-  // Takes memory of the server's account until the call is answered, besides that of its body.
+  // Charges memory to the server's account until the call is answered, in addition to that of the
+  // body.
   MemoryCharge::Outcome Charge(std::size_t bytes, MemoryClaim claim);
 
-  // Runs `work`, which replies, where the answer goes out: here, while there is little under way,
-  // else on the io thread of the connection, with its memory at hand; there it also ends, and may
-  // end this call before AnswerBy returns. It must not block. When the server has gone it is
-  // dropped.
+  // Runs `work`, which must reply, on the thread that sends the answer: on this thread while few
+  // requests are in flight, else on the io thread of the connection, which has the connection in
+  // its caches. `work` is destroyed there, and may destroy this call before AnswerBy returns. It
+  // must not block. It is dropped if the server is gone.
   void AnswerBy(std::unique_ptr<AnswerWork> work) const;
-  // Exactly one of the two, once.
+  // Exactly one of these must be called, once.
   void Reply(ServerResponse response);
   std::shared_ptr<ReplyStream> Stream(ServerResponse head);
 
@@ -130,31 +132,32 @@ class HttpCall {
   MemoryCharge charge_;
 };
 
-// How the body of a request is taken.
+// How the body of a request is received.
 struct BodyTerms {
-  // As sent, and decoded: 413. One that is not streamed may unpack to a hundred times its size.
+  // Limit of the body both as sent and decoded; beyond it 413. A body that is not streamed may
+  // unpack to a hundred times its size (BodyDecoder::Ratio).
   std::uint64_t bytes_max = 0;
-  // True: Handle is called when the head has come, and HttpCall::body gives the body. False: Handle
-  // is called when all has come.
+  // True: Handle is called after the head, and HttpCall::body provides the body. False: Handle is
+  // called after the whole request.
   bool streamed = false;
-  // Only the body shows who sends it, so that anybody may: such bodies have little room together,
-  // and beyond that 503.
+  // Only the body shows who sends it, so anybody can send one. Such bodies share a small part of
+  // the memory; beyond it 503.
   bool unproven = false;
 };
 
-// What answers requests. Called on io threads, several at once: must not block.
+// Answers requests. Called on several io threads at once; must not block.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
   virtual void Handle(HttpCall call) = 0;
-  // The io thread has handled everything that had come, and is about to wait for more: what was
-  // gathered for a common write goes out now.
+  // Called when an io thread has handled everything that had arrived and is about to wait. Work
+  // that was gathered for a common write must be submitted now.
   virtual void RoundEnded() {}
-  // Asked when the head of a request has come that has a body.
+  // Called with the head of each request that has a body.
   virtual BodyTerms TermsOfBody(const ServerRequest& head) = 0;
-  // Who sends a body that still has to come, or to be unpacked; of unproven ones it does not count.
-  // Nothing: the body is not wanted. Handle is called at once, as if it were streamed, and must
-  // answer without it.
+  // Returns who sends a body that has not arrived yet or has to be unpacked; the name is ignored
+  // for unproven bodies. Nothing: the body is not wanted. Handle is then called at once, as if the
+  // body were streamed, and must answer without it.
   virtual std::optional<ClientName> SenderOf(const ServerRequest& /*head*/) {
     return ClientName{.tenant = {}, .is_operator = true};
   }
@@ -170,27 +173,28 @@ struct HttpServerOptions {
   std::size_t head_bytes_max = 32 << 10;  // request line and headers: 431
   std::size_t headers_max = 100;
   std::size_t target_bytes_max = 8 << 10;  // 414
-  // One more takes the place of the oldest that has not shown who it is; if there is none, it is
-  // answered with 503 and closed.
+  // A further connection replaces the oldest one whose client is not authenticated. If there is
+  // none, it is answered with 503 and closed.
   std::size_t connections_max = 12'000;
-  // Of one address, or IPv6 network of 64 bits. Zero: half of all, and any number from loopback.
+  // Per IPv4 address or IPv6 network of 64 bits. Zero: half of all, and no limit for loopback.
   std::size_t connections_per_address = 0;
-  // Percent of the connections and of the memory that one tenant may take; below 100 a tenth of
-  // each is left to the operator.
+  // Percent of the connections and of the memory that one tenant may use. Below 100, a tenth of
+  // each is reserved for the operator.
   std::uint32_t tenant_share = 100;
-  std::size_t in_flight_max = 4'096;       // requests not yet answered; then sockets are not read
-  std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader; then it is cut off
-  // Of a streamed body, not yet taken by the handler; then its socket is not read.
+  std::size_t in_flight_max = 4'096;  // requests not yet answered; beyond it sockets are not read
+  std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader, which is then cut off
+  // Bytes of a streamed body that the handler has not taken; beyond it the socket is not read.
   std::size_t upload_bytes_max = 256 << 10;
-  // Bodies and answers under way, of all connections: 503. See MemoryAccount for the parts of it.
+  // Bodies and answers in flight on all connections; beyond it 503. MemoryAccount says how it is
+  // divided.
   std::size_t memory_bytes_max = 256 << 20;
   std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408
-  // A body comes with so many bytes a second, all in all; one that is later than that by
-  // body_timeout is refused with 408.
+  // The minimum rate of a body in bytes per second, averaged over its duration. A body that falls
+  // behind by body_timeout is refused with 408.
   std::size_t body_rate_min = 4 << 10;
   std::chrono::milliseconds body_timeout{30'000};
   std::chrono::milliseconds idle_timeout{120'000};  // between requests
-  std::chrono::milliseconds write_timeout{30'000};  // without the client taking a byte
+  std::chrono::milliseconds write_timeout{30'000};  // without the client accepting a byte
   std::size_t gzip_bytes_min = 1'024;               // smaller answers are not compressed
 };
 
@@ -210,21 +214,21 @@ struct HttpServerMetrics {
 };
 
 // An HTTP/1.1 server: keep-alive, pipelining (answers in order), chunked bodies, gzip both ways,
-// TLS 1.3. Strict: what is ambiguous is refused and the connection closed. Nothing on its threads
-// waits for anything but sockets.
+// TLS 1.3. Strict: an ambiguous request is refused and its connection closed. Its threads wait for
+// nothing but sockets.
 class HttpServer {
  public:
-  // Listens; kInvalidArgument, kAddressInUse.
+  // Starts to listen. Errors: kInvalidArgument, kAddressInUse.
   static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options, HttpHandler& handler);
-  // Closes everything at once.
+  // Closes all connections immediately.
   virtual ~HttpServer() = default;
 
-  // The addresses listened on, with the ports that were given.
+  // The addresses at which the server listens, with the ports that were assigned.
   virtual std::vector<std::string> addresses() const = 0;
-  // Takes no more connections; answers what has come with "Connection: close", ends streams, and
-  // returns when all is answered or `wait` is over (false).
+  // Stops accepting connections, answers what has arrived with "Connection: close" and ends
+  // streams. Returns true when everything is answered, false if `wait` expires first.
   virtual bool Drain(std::chrono::milliseconds wait) = 0;
-  // Reads certificate and key again; connections that are open keep theirs.
+  // Reads certificate and key again. Open connections keep theirs.
   virtual Status ReloadCertificate() = 0;
   virtual HttpServerMetrics Metrics() const = 0;
 };

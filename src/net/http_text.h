@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// The characters of RFC 9110 fields.
+// Characters and texts of RFC 9110 fields.
 
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
@@ -31,7 +31,7 @@ inline bool IsToken(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenCharacter);
 }
 
-// What may stand in the value of a header: no control characters but the tab.
+// Whether the text may be the value of a header: no control characters except the tab.
 inline bool IsFieldText(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t';

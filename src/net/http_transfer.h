@@ -18,22 +18,23 @@ namespace everstep {
 
 void InitialiseCurl();
 
-// Judges each address that is connected to; must live as long as the handle it guards.
+// Checks each address that is connected to. Must outlive the handle it guards.
 struct AddressGuard {
   explicit AddressGuard(AddressPolicy given) : policy(std::move(given)) {}
 
   const AddressPolicy policy;
-  bool trusts_proxy = false;  // the operator named the request's proxy: its address may be any
+  bool trusts_proxy = false;  // the operator listed the request's proxy: any address is allowed
   bool judges = true;
-  std::string refused;  // the last one that was not allowed
+  std::string refused;  // the last address that was not allowed
 };
 
-// How connections are made: protocols, certificates, addresses; nothing from the environment.
+// Sets how connections are made: protocols, certificates, addresses. Uses nothing from the
+// environment.
 void SetConnecting(CURL* handle, const HttpRequest& request, AddressGuard& guard);
 
 HttpFailure FailureOf(CURLcode code);
 
-// One request on its way through libcurl, hop after hop. One thread.
+// One request that is sent through libcurl, hop by hop. Used by one thread.
 class HttpTransfer {
  public:
   using Done = std::function<void(HttpOutcome)>;
@@ -48,8 +49,8 @@ class HttpTransfer {
   bool Prepare(HttpOutcome& failure);
   CURL* handle() const { return handle_.get(); }
 
-  // After a hop has ended: true when there is a redirect to follow (then Prepare again), else
-  // `outcome` is how the request ended.
+  // Must be called after a hop has ended. Returns true if there is a redirect to follow: call
+  // Prepare again. Otherwise sets `outcome` to how the request ended.
   bool Hopped(CURLcode code, HttpOutcome& outcome);
 
   void Report(HttpOutcome outcome) { done_(std::move(outcome)); }
@@ -84,7 +85,7 @@ class HttpTransfer {
   std::size_t header_bytes_ = 0;
   bool too_large_ = false;
   bool sent_ = false;      // some hop may have reached its server
-  bool hop_sent_ = false;  // this one
+  bool hop_sent_ = false;  // the current hop may have reached its server
   std::uint32_t redirects_ = 0;
   std::array<char, CURL_ERROR_SIZE> reason_{};
 };

@@ -24,9 +24,9 @@
 
 namespace everstep {
 
-// One io thread: waits for sockets, hands requests out, and writes at the end of each round what
-// the round has brought. Its functions are for its own thread and its connections, but for Start
-// and Join.
+// One io thread. Waits for sockets, hands requests to the handler, and at the end of each round
+// writes the answers that the round has produced. Except for Listen, Start and Join, its functions
+// may be called only on its own thread, by its connections.
 class IoLoop {
  public:
   using Connection = HttpCall::Connection;
@@ -35,10 +35,11 @@ class IoLoop {
   IoLoop(const IoLoop&) = delete;
   IoLoop& operator=(const IoLoop&) = delete;
 
-  // This loop takes the new connections of all listeners and deals them out. Before Start.
+  // Makes this loop accept the connections of all listeners and distribute them over the loops.
+  // Must be called before Start.
   void Listen(std::vector<UniqueFd> listeners);
   void Start();
-  // The state says "stopping" and the inbox was woken.
+  // Requires: the state says "stopping" and the inbox was woken.
   void Join() { thread_.join(); }
 
   const std::shared_ptr<ServerState>& state() const { return state_; }
@@ -51,7 +52,7 @@ class IoLoop {
   void MarkDirty(Connection& connection);
   void Watch(Connection& connection, std::uint32_t events);
   void SetDeadline(Connection& connection, Deadline kind);
-  // False: as many requests as may be are in flight; the connection is resumed when there are
+  // False: the limit of requests in flight is reached; the connection is resumed when there are
   // fewer.
   bool MayTakeRequest(Connection& connection);
   void EndRequest();
@@ -59,7 +60,7 @@ class IoLoop {
   void CountLingering() { ++lingering_; }
   void Vouched(Connection& connection);
   std::chrono::steady_clock::time_point now() const { return now_; }
-  // How much a connection may unpack now: what takes long is done in pieces, a few in each round.
+  // How much a connection may unpack now. Long work is done in pieces, a few in each round.
   std::size_t UnpackRoom() const { return std::min(unpack_left_, kUnpackPiece); }
   void CountUnpacked(std::size_t bytes) { unpack_left_ -= std::min(bytes, unpack_left_); }
   void Remove(Connection& connection);
@@ -75,9 +76,10 @@ class IoLoop {
   int WaitMilliseconds();
   void TakeMail();
   void Deal(UniqueFd socket, std::string peer_address);
-  // Refuses a connection over the limit, with an answer if that costs little.
+  // Refuses a connection over the limit, with an answer if that is cheap.
   void TurnAway(UniqueFd socket, const std::string& peer_address);
-  // Closes the oldest connection whose client has not shown who it is and is to do something.
+  // Closes the oldest connection whose client is not authenticated and has to act next. False: none
+  // of the oldest connections qualifies.
   bool MakeRoom();
   void Adopt(UniqueFd socket, const std::string& peer_address, bool refused);
   void ResumeConnections();
@@ -97,8 +99,8 @@ class IoLoop {
   UniqueFd epoll_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<std::shared_ptr<Connection>> connections_;
-  std::vector<std::shared_ptr<Connection>> closed_;  // in this round: events may still name them
-  std::list<Connection*> unproven_;  // whose clients have not shown who they are, oldest first
+  std::vector<std::shared_ptr<Connection>> closed_;  // in this round: events may refer to them
+  std::list<Connection*> unproven_;  // of clients that are not authenticated, oldest first
   std::vector<Connection*> dirty_;
   std::vector<Connection*> flushing_;
   std::vector<Connection*> sending_;

@@ -19,21 +19,21 @@ struct ServerAnswer {
   bool head_only = false;
 };
 
-// What another thread has for a loop: an answer, word of one that it has sent, a stream with news,
-// room for the body that a connection reads, or a new socket.
+// A message from another thread to a loop: an answer, notice of an answer that the thread has sent
+// itself, a stream that has changed, room for the body that a connection reads, or a new socket.
 struct LoopPost {
   enum class Kind : std::uint8_t { kAnswer, kSent, kStreamNews, kBodyRoom, kSocket };
   Kind kind = Kind::kAnswer;
   std::shared_ptr<HttpCall::Connection> connection;
   std::uint64_t number = 0;
   ServerAnswer answer;
-  std::size_t sent = 0;  // bytes of the answer; its body is the rest
+  std::size_t sent = 0;  // bytes of the answer already sent; its body is the rest
   UniqueFd socket;
   std::string peer_address;
 };
 
-// What has come for a loop. What makes an answer is apart: under load there is one for each
-// request, and most of a LoopPost would be empty.
+// What has arrived for a loop. Work that makes an answer is kept apart: under load there is one for
+// each request, and most of a LoopPost would be empty.
 struct LoopMail {
   std::vector<LoopPost> posts;
   std::vector<std::unique_ptr<AnswerWork>> works;
@@ -41,8 +41,8 @@ struct LoopMail {
   bool empty() const { return posts.empty() && works.empty(); }
 };
 
-// How other threads reach a loop. Outlives it: calls may be answered when the server has gone,
-// which then does nothing. Thread-safe but for what is said.
+// How other threads reach a loop. Outlives the loop: answering a call after the server is gone does
+// nothing. Thread-safe unless noted otherwise.
 class LoopInbox {
  public:
   LoopInbox();
@@ -50,20 +50,20 @@ class LoopInbox {
   LoopInbox& operator=(const LoopInbox&) = delete;
 
   enum class Urgency : std::uint8_t { kNow, kCanWait };
-  // False: the loop has ended, nothing is done. Wakes the loop if it waits: once for all that is
-  // posted until it has woken up. What can wait does so until the loop is awake.
+  // False: the loop has ended and nothing was done. Wakes the loop if it is waiting, only once for
+  // everything that is posted until it is awake. A post that can wait does not wake it.
   bool Post(LoopPost post, Urgency urgency = Urgency::kNow);
   bool Post(std::unique_ptr<AnswerWork> work);
   void Wake();
-  // True: called on the loop's own thread, where connections may be used directly.
+  // Whether this is the loop's own thread, where connections may be used directly.
   bool OnLoopThread() const;
 
-  // The loop.
+  // For the loop.
   int wake_fd() const { return wake_.get(); }
   void BindToThread();
-  // Before waiting. False: something has come, do not wait.
+  // Must be called before waiting. False: something has arrived, do not wait.
   bool BeginWait();
-  // Ends the waiting; `mail`, which is empty, becomes what has come.
+  // Ends the waiting. Moves what has arrived to `mail`, which must be empty.
   void Take(LoopMail& mail);
   void Close();
 

@@ -11,14 +11,14 @@
 
 namespace everstep {
 
-// What a request takes of the memory of its server.
+// What a request uses the server's memory for.
 enum class MemoryClaim : std::uint8_t {
-  kAnswer,  // it has no body
+  kAnswer,  // a request without a body
   kBody,
-  kUnprovenBody,  // of a client that has not shown who it is
+  kUnprovenBody,  // of a client that is not authenticated
 };
 
-// Bytes that are held for clients. Each number is a part of the one before.
+// Bytes that are held for clients. Each number includes the next.
 struct HeldBytes {
   std::size_t all = 0;
   std::size_t bodies = 0;
@@ -32,17 +32,17 @@ struct HeldBytes {
   bool operator==(const HeldBytes&) const = default;
 };
 
-// Who holds memory: a tenant, the operator, or a client that is not known.
+// Who holds memory: a tenant, the operator, or an unknown client.
 struct MemoryHolder {
   std::shared_ptr<TenantAccount> tenant{};
   bool is_operator = false;
 };
 
-// What all connections of a server hold, and whether there is room for more. Bodies leave a quarter
-// to those who send none, so that no body keeps others from asking how the server is; those of
-// clients that are not known have a quarter, so that they keep nobody else from sending. Each of
-// these limits is shared: a tenant has its share of it, and all leave a tenth to the operator.
-// Thread-safe.
+// Counts the memory that all connections of a server hold, and decides whether there is room for
+// more. Bodies leave a quarter to requests without a body, so that they never block a health check.
+// Bodies of unknown clients have a quarter, so that they never block those of others. The total and
+// the limit of bodies are shared: a tenant has its share of each, and all tenants together leave a
+// tenth to the operator. Thread-safe.
 class MemoryAccount {
  public:
   explicit MemoryAccount(std::size_t bytes_max, std::uint32_t tenant_percent = 100)
@@ -60,7 +60,7 @@ class MemoryAccount {
     return claim == MemoryClaim::kUnprovenBody && Get(unproven_) > RoomFor(claim);
   }
   std::size_t bytes() const { return Get(all_); }
-  // The most that there is ever room for.
+  // The most that can ever be held.
   std::size_t RoomFor(MemoryClaim claim) const {
     if (claim == MemoryClaim::kAnswer) return all_limit_.max;
     return claim == MemoryClaim::kBody ? bodies_limit_.max : all_limit_.max / 4;
@@ -69,12 +69,12 @@ class MemoryAccount {
 
  private:
   using Counter = std::atomic<std::size_t>;
-  // Unsigned numbers wrap, so that less is added as well as more.
+  // Unsigned numbers wrap, so `change` may also be a decrease.
   static void Add(Counter& counter, std::size_t change) {
     if (change != 0) counter.fetch_add(change, std::memory_order_relaxed);
   }
   static std::size_t Get(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
-  // Of what is taken already.
+  // Checks what is already taken.
   static bool IsFull(const SharedLimit& limit, std::size_t taken, const MemoryHolder& holder) {
     const std::size_t own = holder.tenant == nullptr ? 0 : Get(holder.tenant->bytes);
     return limit.Ask(taken, own, holder.is_operator, 0) != SharedLimit::Answer::kRoom;
@@ -87,14 +87,14 @@ class MemoryAccount {
   Counter unproven_ = 0;
 };
 
-// What a request takes of the account besides its body: the memory that its parsed form needs.
-// Given back when it ends. One thread at a time.
+// What a request takes of the account in addition to its body: the memory of its parsed form.
+// Released at the end of the request. Used by one thread at a time.
 class MemoryCharge {
  public:
   enum class Outcome : std::uint8_t {
     kTaken,
     kNotNow,  // others hold too much
-    kNever,   // it is more than there is room for
+    kNever,   // it is more than can ever be held
   };
 
   MemoryCharge() = default;
@@ -110,9 +110,10 @@ class MemoryCharge {
   }
   ~MemoryCharge() { Release(); }
 
-  // Before the memory is taken. Nothing is held unless it is kTaken. Parsed bodies leave a third of
-  // the room to those that come. A tenant has its share of the rest, but one request of it may be
-  // as large as there is room for; and a little each tenant has in any case, whatever others hold.
+  // Must be called before the memory is used. Nothing is held unless the result is kTaken. Parsed
+  // bodies leave a third of the room to those that arrive. A tenant has its share of the rest, but
+  // a single request may use all of it. A small amount is available to each tenant, whatever others
+  // hold.
   Outcome Take(std::shared_ptr<MemoryAccount> account, MemoryClaim claim, MemoryHolder holder,
                std::size_t bytes) {
     Release();

@@ -11,7 +11,7 @@
 namespace everstep {
 
 // Buffers that connections borrow while they have something to write, so that busy ones need no
-// allocation and idle ones keep nothing. One thread.
+// allocation and idle ones keep no memory. Used by one thread.
 class BufferPool {
  public:
   std::string Take();
@@ -21,19 +21,19 @@ class BufferPool {
   std::vector<std::string> spare_;
 };
 
-// What is still to be written to one socket, in order.
+// The bytes still to be written to one socket, in order.
 class OutputQueue {
  public:
   explicit OutputQueue(BufferPool& pool) : pool_(pool) {}
 
-  // Where the next bytes are appended. Valid until the next call.
+  // Returns the buffer to which the next bytes are appended. Valid until the next call.
   std::string& Tail();
-  // Large ones are not copied.
+  // Large bodies are not copied.
   void Append(std::string&& body);
 
   bool empty() const { return pieces_.empty(); }
   std::size_t bytes() const;
-  // The front of the queue; the number of parts that were set.
+  // Sets `parts` to the front of the queue and returns the number of parts that were set.
   std::size_t Front(std::span<iovec> parts) const;
   void Consume(std::size_t bytes);
   void Clear();

@@ -6,8 +6,8 @@
 
 namespace everstep {
 
-// The codes of what the server itself answers with. Each has a page docs/errors/<CODE>.md; a test
-// checks that.
+// The codes of the errors that the server itself answers with. Each has a page
+// docs/errors/<CODE>.md; a test checks that.
 inline constexpr std::array<std::string_view, 12> kServerProblems = {
     "BAD_REQUEST",
     "CONTENT_TOO_LARGE",
@@ -23,11 +23,11 @@ inline constexpr std::array<std::string_view, 12> kServerProblems = {
     "URI_TOO_LONG",
 };
 
-// "Not Found" and so on; empty for a status that has no name.
+// Returns "Not Found" and so on, or an empty text for an unknown status.
 std::string_view ReasonPhrase(int status);
 
-// RFC 9457 text (application/problem+json) of an error that the server itself answers with. `code`
-// is also the name of the page that explains it.
+// Returns the RFC 9457 document (application/problem+json) of an error that the server itself
+// answers with. `code` is also the name of the page that explains it.
 std::string ProblemJson(int status, std::string_view code, std::string_view detail);
 
 }  // namespace everstep

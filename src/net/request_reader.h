@@ -12,27 +12,27 @@
 
 namespace everstep {
 
-// Turns the bytes of a connection into requests. Knows no socket.
+// Turns the bytes of a connection into requests. Does not use the socket.
 class RequestReader {
  public:
   enum class Outcome : std::uint8_t { kMore, kPaused, kRequest, kHead, kRefused };
 
-  // `handler` is asked how the body of each request is taken.
+  // `handler` is asked how the body of each request is received.
   RequestReader(HeadLimits limits, HttpHandler& handler) : head_(limits), handler_(handler) {}
 
-  // Consumes the front of `input`. kMore: what is left (an unfinished head) must be at the front of
-  // the next input. kPaused: `unpack_max` bytes of the body were unpacked; what is left must be
-  // given again. kRequest: TakeRequest gives it. kHead: TakeHead gives it, and its body comes by
-  // ReadPiece. kRefused: nothing may be read any more.
+  // Consumes the front of `input`. kMore: the rest (an unfinished head) must be at the front of the
+  // next input. kPaused: `unpack_max` bytes of the body were unpacked; pass the rest again.
+  // kRequest: call TakeRequest. kHead: call TakeHead, then read the body with ReadPiece. kRefused:
+  // nothing more may be read.
   Outcome Read(std::string_view& input, std::size_t unpack_max);
-  // The request that is whole. The next may be read then.
+  // Returns the whole request. The next may be read after that.
   ServerRequest TakeRequest();
-  // The request whose body is streamed.
+  // Returns the request whose body is streamed.
   ServerRequest TakeHead();
-  // Of the body, as BodyDecoder::Read says. After kDone the next request may be read.
+  // Reads a piece of the body as BodyDecoder::Read does. After kDone the next request may be read.
   BodyDecoder::Outcome ReadPiece(std::string_view& input, std::size_t piece_bytes_max,
                                  std::string& piece);
-  // Who sends: becomes part of the requests.
+  // Sets who sends. It becomes part of the requests.
   void SetPeer(std::string_view address, bool secure);
 
   // Of the request that is taken next, or that is being read.
@@ -42,13 +42,13 @@ class RequestReader {
   bool in_body() const { return in_body_; }
   // Of the request whose body is being read, or was read last.
   bool unproven_body() const { return unproven_; }
-  // Of the body that is being read; nothing: it was there with its head.
+  // The sender of the body that is being read; nothing if the body arrived with its head.
   const std::optional<ClientName>& sender() const { return sender_; }
-  // What has come of a body that is refused.
+  // Drops what has arrived of a refused body.
   void DropBody() { std::string().swap(request_.body); }  // an assignment would keep the memory
-  // The client waits to be told that it may send the body. True once.
+  // Whether the client waits for "100 Continue" before it sends the body. True only once.
   bool TakeContinue();
-  // Bytes that were unpacked since the last call, of bodies that are not streamed.
+  // Returns the bytes unpacked since the last call, of bodies that are not streamed.
   std::size_t TakeUnpacked() { return std::exchange(unpacked_, 0); }
   std::size_t buffered_bytes() const { return in_body_ ? request_.body.capacity() : 0; }
 

@@ -8,7 +8,8 @@
 
 namespace everstep {
 
-// What a Retry-After header asks for: seconds, or a date (past: zero). Nothing: it says neither.
+// Returns how long a Retry-After header asks to wait: seconds, or until a date (zero if it is
+// past). Returns nothing if it is neither.
 std::optional<std::chrono::milliseconds> RetryAfter(std::string_view header, Timestamp now);
 
 }  // namespace everstep

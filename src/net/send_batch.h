@@ -9,13 +9,14 @@
 
 namespace everstep {
 
-// Sends to many sockets in one call of the system, by io_uring: a call for each takes longer, and
-// whoever is woken by the first may take the processor away before the second. One thread.
+// Sends to many sockets in one system call, by io_uring. One call for each takes longer, and a
+// receiver that the first call wakes may take the processor away before the second. Used by one
+// thread.
 class SendBatch {
  public:
   static constexpr std::size_t kMost = 128;
 
-  // Of no use where the system allows no rings.
+  // Not usable where the system does not allow io_uring.
   SendBatch();
   ~SendBatch();
   SendBatch(const SendBatch&) = delete;
@@ -23,10 +24,11 @@ class SendBatch {
 
   bool usable() const { return ring_ != nullptr; }
   std::size_t size() const { return size_; }
-  // At most kMost. The bytes stay where they are until Send has returned.
+  // At most kMost may be added. The bytes must stay valid until Send has returned.
   void Add(int fd, std::string_view bytes);
-  // Never blocks. How much of each was sent, in the order in which they were added. None of one may
-  // mean that there is no room, or that the connection is broken: sending it by itself tells.
+  // Never blocks. Returns how many bytes of each were sent, in the order in which they were added.
+  // Zero means that there is no room or that the connection is broken; sending by itself shows
+  // which.
   std::span<const std::size_t> Send();
 
  private:

@@ -11,12 +11,12 @@
 
 namespace everstep {
 
-// The bytes of one streamed body between the connection that reads it and whoever takes it.
+// The bytes of one streamed body, between the connection that reads it and its taker.
 class ServerBody final : public RequestBody {
  public:
   using Changed = std::function<void()>;
 
-  // `wake` tells the connection that there is room again after it has found none; on any thread.
+  // `wake` is called on any thread when there is room again after Room has returned zero.
   ServerBody(std::size_t bytes_max, std::function<void()> wake)
       : bytes_max_(bytes_max), wake_(std::move(wake)) {}
   ServerBody(const ServerBody&) = delete;
@@ -26,18 +26,19 @@ class ServerBody final : public RequestBody {
   Piece Take() override;
   void OnChange(Changed changed) override;
 
-  // The connection, on its loop's thread.
-  // How much may be written. Zero: the next Take wakes the connection.
+  // For the connection, on its loop's thread.
+  // Returns how much may be written. Zero: the next Take calls `wake`.
   std::size_t Room();
   void Write(std::string piece);
   void End() { Finish(State::kWhole); }
   void Break() { Finish(State::kBroken); }
-  // Bytes that are not taken, and those of the last Take.
+  // Bytes that are not taken yet, and those of the last Take.
   std::size_t held() const;
 
  private:
   void Finish(State state);
-  // Calls `changed`, outside of the lock, unless that was done and nothing was missed since.
+  // Calls `changed_` after releasing the lock, unless it was called already and no Take has come to
+  // the end since.
   void Tell(std::unique_lock<std::mutex> lock);
 
   const std::size_t bytes_max_;
@@ -47,7 +48,7 @@ class ServerBody final : public RequestBody {
   std::size_t lent_ = 0;  // bytes of the last Take
   State state_ = State::kComing;
   std::shared_ptr<const Changed> changed_;
-  bool told_ = false;     // no Take has come to the end of the news since
+  bool told_ = false;     // `changed_` was called, and no Take has returned no bytes since
   bool waiting_ = false;  // the connection, for room
 };
 

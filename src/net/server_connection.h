@@ -25,8 +25,8 @@ namespace everstep {
 class IoLoop;
 
 // A connection of the server: reads requests, hands them to the handler, and writes the answers in
-// the order of the requests. Belongs to one loop, on whose thread everything happens but what is
-// said to be for any thread. Calls and streams may outlive the loop; then nothing is done.
+// the order of the requests. Belongs to one loop and is used on its thread, except for functions
+// marked "any thread". Calls and streams may outlive the loop; they then do nothing.
 class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall::Connection>,
                                    public EventTarget,
                                    public DeadlineLink {
@@ -44,31 +44,32 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   std::shared_ptr<MemoryAccount> memory() const { return {state_, &state_->memory}; }
   std::size_t stream_bytes_max() const { return state_->options.stream_bytes_max; }
 
-  // The loop.
+  // On the loop's thread.
   void OnEvents(std::uint32_t events) override;
   void Deliver(std::uint64_t number, ServerAnswer answer);
   void HearOfStream(ServerStream& stream);
   void HearOfRoom();
-  // The answer to the first request went out, but for the rest.
+  // Another thread has sent `sent` bytes of the answer to the first request; `rest` remains.
   void HearOfSent(std::uint64_t number, std::size_t sent, std::string rest);
-  // Answers with the refusal and closes.
+  // Answers with the refusal and closes the connection.
   void Refuse(const HttpRefusal& refusal);
-  // The client has shown who it is. On the thread of the loop.
+  // See HttpCall::Vouch. On the loop's thread.
   HttpCall::Vouched Vouch(const ClientName& client);
   const MemoryHolder& holder() const { return holder_; }
-  // The client is the one to do something next.
+  // Whether the client has to act next.
   bool awaits_client() const;
-  // Goes on with what was read before reading stopped.
+  // Continues with what was read before reading stopped.
   void Resume();
-  // Once per round, if anything happened: gathers what there is to write; writes it, and settles
-  // what to wait for next.
+  // Called once per round if anything happened. PrepareFlush gathers what there is to write.
+  // FinishFlush writes it and decides what to wait for next.
   void PrepareFlush();
   void FinishFlush();
-  // Between the two the loop may write from the front of it. Empty: that is not for others.
+  // Between the two the loop may send these bytes, from the front of what there is to write, and
+  // report that with HearOfWritten. Empty: nothing may be sent that way.
   std::string_view SendableBytes() const;
   void HearOfWritten(std::size_t bytes);
   void OnDeadline(Deadline missed);
-  // Takes what has come, and no more.
+  // Takes what has arrived, and no more.
   void BeginDrain();
   void Close();
 
@@ -76,26 +77,27 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   const std::string& peer_address() const { return peer_address_; }
   bool lingering() const { return lingering_; }
 
-  // The loop's notes.
+  // Bookkeeping of the loop.
   std::size_t index = 0;  // among its connections
-  bool dirty = false;     // is to be flushed
+  bool dirty = false;     // to be flushed
   bool paused = false;    // waits until fewer requests are in flight
-  bool counted = true;    // one of connections_max
-  // Among those of clients that have not shown who they are; nothing: it has.
+  bool counted = true;    // counts towards connections_max
+  // The place among the connections of clients that are not authenticated; nothing: the client is.
   std::optional<std::list<Connection*>::iterator> unproven;
 
  private:
-  static constexpr HttpRefusal kOverloaded = {503, "OVERLOADED", "too much is under way"};
-  static constexpr HttpRefusal kTenantConnections = {503, "TOO_MANY_CONNECTIONS",
-                                                     "the tenant has as many as it may"};
+  static constexpr HttpRefusal kOverloaded = {503, "OVERLOADED",
+                                              "the memory for requests is full; retry later"};
+  static constexpr HttpRefusal kTenantConnections = {
+      503, "TOO_MANY_CONNECTIONS", "the tenant has used up its share of the connections"};
 
-  // A request that is not answered completely.
+  // A request that is not completely answered.
   struct Slot {
     ServerAnswer answer;
     std::size_t body_bytes = 0;  // of the request, while it is in flight
     MemoryClaim claim = MemoryClaim::kAnswer;
     std::shared_ptr<ServerBody> body;  // streamed, until the request is answered
-    bool in_flight = false;            // all of the request has come, and the answer has not
+    bool in_flight = false;            // the whole request has arrived, but not its answer
     bool ready = false;
     bool begun = false;  // the head of its stream was written
     bool http_1_0 = false;
@@ -103,31 +105,31 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
 
   void Receive();
   void Process(std::string_view bytes);
-  // False: there is nothing to go on with.
+  // False: there is nothing to continue with.
   bool ReadRequest(std::string_view& bytes);
   void KeepUnread(std::string_view rest);
   void Dispatch(bool last);
   void BeginUpload();
   bool ReadUpload(std::string_view& bytes);
   void FinishUpload(bool last);
-  // The rest of the body is of no use any more.
+  // Drops the rest of the body, which is no longer needed.
   void DropUpload();
-  // The client is the one to do something: to send the rest of a body.
+  // Whether the client has to send the rest of a body.
   bool awaits_body() const;
   std::uint64_t last_number() const { return first_number_ + slots_.size() - 1; }
-  // There is room for another request on this connection.
+  // Whether there is room for another request on this connection.
   bool HasRoom() const;
-  // Of the body that is read, or was read last.
+  // The claim of the body that is being read, or was read last.
   MemoryClaim body_claim() const {
     return reader_.unproven_body() ? MemoryClaim::kUnprovenBody : MemoryClaim::kBody;
   }
-  // Of the request that was taken last: whoever has its answer may send it.
+  // Whether any thread may send the answer to the request that was taken last.
   bool MayAnswerDirectly() const;
   bool IsDirect(std::uint64_t number) const;                              // any thread
   void AnswerDirectly(std::uint64_t number, const ServerAnswer& answer);  // any thread
   void Advance();
   void WriteAnswer(Slot& slot);
-  // False: it goes on.
+  // False: the stream continues.
   bool WriteStream(Slot& slot);
   void PopSlot();
   bool BreakStreams();
@@ -141,7 +143,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   HeldBytes Held() const;
   void SettleMemory();
   void Account(const HeldBytes& held);
-  // The connection has another holder; the bytes go with it. Null: it is no tenant's.
+  // Moves the connection and its bytes to another holder. Null: no tenant.
   void ChangeHolder(std::shared_ptr<TenantAccount> tenant, bool is_operator);
   bool streaming() const;
 
@@ -160,8 +162,8 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   std::uint64_t first_number_ = 0;  // of the first slot
   HeldBytes accounted_;             // part of state_->memory, and of the holder's
   MemoryHolder holder_;
-  std::shared_ptr<ServerBody> upload_;           // of the last slot, while it comes; null: none
-  std::optional<std::uint64_t> refused_upload_;  // was answered here; the handler may not know
+  std::shared_ptr<ServerBody> upload_;           // of the last slot, while it arrives; null: none
+  std::optional<std::uint64_t> refused_upload_;  // answered here; the handler may not know
   std::uint32_t interest_;
   bool stop_reading_ = false;   // no further request is taken
   bool blocked_ = false;        // not read until there is room
@@ -169,9 +171,9 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   bool unpacking_ = false;      // not read until more of the body is unpacked, in the next round
   std::size_t body_bytes_ = 0;  // received since the deadline of the body was set
   bool peer_ended_ = false;
-  bool lingering_ = false;  // all is written; waits for the other side to see it
+  bool lingering_ = false;  // all is written; waits for the peer to see it
   bool closed_ = false;
-  bool received_ = false;  // something, in this round
+  bool received_ = false;  // something was received in this round
   bool sent_ = false;
 };
 

@@ -17,10 +17,10 @@
 
 namespace everstep {
 
-// Written by one loop, read by anyone.
+// Written by one loop, read by any thread.
 struct LoopCounters {
   using Counter = std::atomic<std::uint64_t>;
-  // No other thread writes: no locked instruction is needed.
+  // No other thread writes, so no locked instruction is needed.
   static void Add(Counter& counter, std::uint64_t more = 1) {
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
@@ -37,7 +37,7 @@ struct LoopCounters {
   Counter bytes_sent = 0;
 };
 
-// What the loops of a server have in common.
+// The state that the loops of a server share.
 struct ServerState {
   ServerState(HttpServerOptions server_options, HttpHandler& server_handler)
       : options(std::move(server_options)),
@@ -56,13 +56,13 @@ struct ServerState {
   TenantAccounts tenants;
   AddressShares addresses;
   MemoryAccount memory;
-  std::atomic<std::size_t> pausing_loops = 0;  // have connections that wait for `in_flight`
+  std::atomic<std::size_t> pausing_loops = 0;  // loops with connections that wait for `in_flight`
   std::atomic<bool> draining = false;
   std::atomic<bool> stopping = false;
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::size_t drained_loops = 0;  // under `mutex`
+  std::size_t drained_loops = 0;  // guarded by mutex
 };
 
 }  // namespace everstep

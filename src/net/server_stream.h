@@ -10,8 +10,8 @@
 
 namespace everstep {
 
-// The bytes of one streamed answer between those who write it and the connection that sends it.
-// Writers may be on any thread; the connection's functions are called on its loop's.
+// The bytes of one streamed answer, between its writers and the connection that sends it. Writers
+// may be on any thread; the functions of the connection are called on its loop's thread.
 class ServerStream {
  public:
   using Changed = std::function<void()>;
@@ -20,33 +20,34 @@ class ServerStream {
   ServerStream(const ServerStream&) = delete;
   ServerStream& operator=(const ServerStream&) = delete;
 
-  // Writers. `wake`: the connection must be told, it has not been yet.
+  // For writers. `wake` is set if the connection must be notified and has not been yet.
   bool Write(std::string_view piece, bool& wake);
   void End(bool& wake);
-  // The writer has gone without an end.
+  // The writer was destroyed without ending the stream.
   void Abandon(bool& wake);
   void OnChange(Changed changed, bool& wake);
   std::size_t queued() const;
   bool closed() const;
 
-  // The connection.
+  // For the connection.
   struct Taken {
     std::string bytes;
     bool ended = false;
   };
   Taken Take();
-  // Ends it from the server's side, with what was written so far.
+  // Ends the stream from the server's side, with what was written so far.
   void Finish();
   struct Fate {
     bool broken = false;   // abandoned: no end can be written
-    bool cut_off = false;  // too far behind
+    bool cut_off = false;  // the client was too far behind
   };
   Fate fate() const;
-  // How many bytes the connection holds for it. Calls `changed` when the last is gone.
+  // Sets how many bytes the connection holds for the stream. Calls `changed` when there are none
+  // left.
   void SetUnsent(std::size_t bytes);
-  // Nothing can be sent any more. Calls `changed` once if the writer did not end it.
+  // Nothing can be sent any more. Calls `changed` once, unless the writer has ended the stream.
   void Close();
-  // Calls a `changed` that came after Close.
+  // Calls a `changed` that was set after Close.
   void TellIfClosed();
 
  private:
@@ -57,7 +58,7 @@ class ServerStream {
   std::shared_ptr<const Changed> changed_;
   bool touched_ = false;
   bool ended_ = false;         // nothing more is written
-  bool writer_ended_ = false;  // and the writer knows
+  bool writer_ended_ = false;  // and the writer ended it
   bool broken_ = false;
   bool cut_off_ = false;
   bool closed_ = false;

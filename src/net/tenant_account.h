@@ -12,28 +12,29 @@
 
 namespace everstep {
 
-// Who a client has shown to be.
+// The identity of an authenticated client.
 struct ClientName {
   std::string tenant;
-  bool is_operator = false;  // bound by the limits of the server alone, whatever tenants hold
+  bool is_operator = false;  // only bound by the limits of the server, whatever tenants hold
 };
 
-// What the connections of one tenant hold together. Thread-safe.
+// What all connections of one tenant hold. Thread-safe.
 struct TenantAccount {
   explicit TenantAccount(std::string tenant) : name(std::move(tenant)) {}
 
   const std::string name;
   std::atomic<std::size_t> connections = 0;  // written by TenantAccounts
-  std::atomic<std::size_t> bytes = 0;        // a part of the MemoryAccount's
-  std::atomic<std::size_t> parsed = 0;       // a part of these: MemoryCharge
+  std::atomic<std::size_t> bytes = 0;        // included in the MemoryAccount
+  std::atomic<std::size_t> parsed = 0;       // included in `bytes`; see MemoryCharge
 };
 
-// The tenants that have connections, and how many. Thread-safe.
+// Counts the connections of each tenant. Thread-safe.
 class TenantAccounts {
  public:
   explicit TenantAccounts(SharedLimit connections) : limit_(connections) {}
 
-  // One more connection of the tenant. Null: the tenant has its share, or all tenants have theirs.
+  // Counts one more connection of the tenant. Null: the tenant, or all tenants together, have
+  // reached the limit.
   std::shared_ptr<TenantAccount> Take(const std::string& tenant) {
     const std::lock_guard lock(mutex_);
     auto& account = accounts_[tenant];
@@ -55,7 +56,7 @@ class TenantAccounts {
   }
 
  private:
-  // Calls that outlive their connections hold their account; it counts for nobody else any more.
+  // Calls that outlive their connections keep their account, which no longer counts for others.
   void Forget(const TenantAccount& account) {
     if (account.connections == 0 && account.bytes == 0) accounts_.erase(std::string(account.name));
   }

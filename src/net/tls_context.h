@@ -15,15 +15,15 @@ struct FreeSsl {
 };
 using SslPtr = std::unique_ptr<SSL, FreeSsl>;
 
-// Certificate and key of a server: TLS 1.3, HTTP/1.1 by ALPN. Thread-safe.
+// The certificate and key of a server: TLS 1.3, HTTP/1.1 by ALPN. Thread-safe.
 class TlsContext {
  public:
   TlsContext(std::string certificate_file, std::string key_file);
 
-  // Reads both files; nothing changes when they cannot be used (kInvalidArgument). Sessions that
-  // exist keep what they began with.
+  // Reads both files. If they cannot be used, nothing changes (kInvalidArgument). Existing sessions
+  // keep their certificate.
   Status Load();
-  // A server's session on the socket. Load has succeeded before.
+  // Creates a server session on the socket. Requires: Load has succeeded.
   SslPtr NewSession(int fd) const;
 
  private:
