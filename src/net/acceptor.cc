@@ -98,7 +98,7 @@ Result<UniqueFd> ListenAt(const std::string& where, std::string& address) {
   if (!fd) return NotListening(where, std::strerror(errno));
   SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR);
   if (place->v6) SetOption(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY);
-  SetOption(fd.get(), IPPROTO_TCP, TCP_NODELAY);  // what is accepted has it too
+  SetOption(fd.get(), IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
       ::listen(fd.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE) {
@@ -126,12 +126,13 @@ void Acceptor::OnEvents(std::uint32_t /*events*/) {
       continue;
     }
     if (errno == EMFILE || errno == ENFILE) DropOne();
-    // A connection that has gone again is passed over.
+    // Skip a connection that is already gone.
     if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO) return;
   }
 }
 
-// Who cannot be taken is sent away: left in the queue it would be reported again and again.
+// Accepts and closes a connection for which there is no descriptor: in the queue it would be
+// reported again and again.
 void Acceptor::DropOne() {
   spare_.Close();
   UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).Close();

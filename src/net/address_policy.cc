@@ -81,7 +81,7 @@ AddressRange RangeOf6(const Bytes6& bytes) {
   if (bytes[0] == 0xff) return AddressRange::kMulticast;
   if (StartsWith(bytes, {0x20, 0x01, 0x0d, 0xb8})) return AddressRange::kReserved;
   if (StartsWith(bytes, {0x20, 0x01}) && bytes[2] < 2) return AddressRange::kReserved;  // Teredo …
-  // Nothing else outside 2000::/3 has been given out.
+  // Nothing else outside of 2000::/3 has been allocated.
   return (bytes[0] & 0xe0) == 0x20 ? AddressRange::kPublic : AddressRange::kReserved;
 }
 

@@ -76,7 +76,7 @@ TEST(AddressPolicy, PrivateAddressesAreAllowedWithoutCloudMetadata) {
   EXPECT_TRUE(all.Allows(Address("169.254.169.254").general()));
 }
 
-TEST(AddressPolicy, WhatIsNotInternetIsRefused) {
+TEST(AddressPolicy, NonInternetAddressesAreRefused) {
   sockaddr address{};
   address.sa_family = AF_UNIX;
   EXPECT_FALSE((AddressPolicy{.allow_private = true}.Allows(address)));

@@ -15,14 +15,14 @@ TEST(AddressSharesTest, AnAddressHasItsShareAndGivesItBack) {
   EXPECT_TRUE(shares.Take("192.0.2.1"));
 }
 
-TEST(AddressSharesTest, TheAddressesOfOneNetworkOfIpv6AreOne) {
+TEST(AddressSharesTest, TheAddressesOfAnIpv6NetworkCountAsOne) {
   AddressShares shares(1, 100);
   EXPECT_TRUE(shares.Take("2001:db8::1"));
   EXPECT_FALSE(shares.Take("2001:db8::ffff:2"));
   EXPECT_TRUE(shares.Take("2001:db8:0:1::1"));
 }
 
-TEST(AddressSharesTest, WithoutAnOrderItIsHalfOfAllAndLoopbackIsNotCounted) {
+TEST(AddressSharesTest, TheDefaultIsHalfOfAllAndDoesNotCountLoopback) {
   AddressShares shares(0, 2);
   EXPECT_TRUE(shares.Take("192.0.2.1"));
   EXPECT_FALSE(shares.Take("192.0.2.1"));

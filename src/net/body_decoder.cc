@@ -93,7 +93,7 @@ BodyDecoder::Outcome BodyDecoder::Copy(std::string_view& content, std::size_t ou
 BodyDecoder::Outcome BodyDecoder::Unpack(std::string_view& content, bool last,
                                          std::size_t out_bytes_max, std::string& out) {
   if (!unpacked_) {
-    // One byte too many is enough to know.
+    // One byte too many is enough to detect the excess.
     const std::size_t given = content.size();
     const std::uint64_t unpacked_max = AllowedAfter(packed_bytes_ + given);
     const std::uint64_t allowed = unpacked_max - std::min(unpacked_max, unpacked_bytes_) + 1;

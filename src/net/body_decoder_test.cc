@@ -17,8 +17,8 @@ struct Decoded {
 };
 
 struct Cut {
-  std::size_t piece = 1 << 20;  // of what comes
-  std::size_t room = 1 << 20;   // for what is read of it
+  std::size_t piece = 1 << 20;  // of the input
+  std::size_t room = 1 << 20;   // for the output of a call
 };
 
 Decoded Decode(const HeadFacts& facts, std::string_view text, Cut cut = {},
@@ -63,7 +63,7 @@ std::string AsChunks(std::string_view body) {
 
 constexpr Cut kCuts[] = {{1, 1}, {1, 1'000}, {7, 3}, {1'000, 1}, {1 << 20, 1 << 20}};
 
-TEST(BodyDecoder, ABodyIsTheSameHoweverItIsCut) {
+TEST(BodyDecoder, ABodyIsTheSameHoweverItIsSplit) {
   const std::string body = "a body that is neither long nor short, " + std::string(40, 'a');
   const std::string packed = Gzip(body);
   for (const Cut& cut : kCuts) {
@@ -78,7 +78,7 @@ TEST(BodyDecoder, ABodyIsTheSameHoweverItIsCut) {
   }
 }
 
-TEST(BodyDecoder, NoMoreThanAllowedComesOutOfIt) {
+TEST(BodyDecoder, DecodesNoMoreThanAllowed) {
   const std::string most(1'000, 'a');
   const std::string packed = Gzip(most);
   const std::string bomb = Gzip(most + "a");
@@ -105,7 +105,7 @@ TEST(BodyDecoder, WhatIsNotOneWholeGzipMemberIsRefused) {
   }
 }
 
-TEST(BodyDecoder, OneServesManyBodies) {
+TEST(BodyDecoder, OneDecoderServesManyBodies) {
   BodyDecoder decoder;
   for (const HeadFacts& facts : {Length(3), Chunked(), Length(3)}) {
     decoder.Begin(facts, 3);

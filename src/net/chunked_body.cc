@@ -7,10 +7,10 @@
 namespace everstep {
 namespace {
 
-// Of a whole body.
+// Limits for a whole body.
 constexpr std::size_t kExtensionBytesMax = 4 << 10;
 constexpr std::size_t kTrailerBytesMax = 8 << 10;
-// More cannot be a size that anyone takes, and fewer cannot overflow.
+// A size with more digits is always too large, and with so many it cannot overflow.
 constexpr std::uint8_t kSizeDigitsMax = 15;
 
 int HexValue(char c) {
@@ -70,7 +70,7 @@ void ChunkedBody::Expect(char c, char wanted, Place next) {
   if (c == wanted) {
     place_ = next;
   } else {
-    Refuse(400, "BAD_REQUEST", "a chunk is not where its size says");
+    Refuse(400, "BAD_REQUEST", "a chunk does not match its size");
   }
 }
 
@@ -85,7 +85,7 @@ void ChunkedBody::Step(char c) {
       if (c == '\r') {
         place_ = Place::kSizeEnd;
       } else if (!IsFieldText({&c, 1})) {
-        Refuse(400, "BAD_REQUEST", "a chunk extension has a control character");
+        Refuse(400, "BAD_REQUEST", "a chunk extension contains a control character");
       }
       return;
     case Place::kSizeEnd:
@@ -111,7 +111,7 @@ void ChunkedBody::StepSize(char c) {
   } else if (digits_ > 0 && c == ';') {
     place_ = Place::kExtension;
   } else {
-    Refuse(400, "BAD_REQUEST", "a chunk has no size");
+    Refuse(400, "BAD_REQUEST", "a chunk has an invalid size");
   }
 }
 
@@ -127,13 +127,13 @@ void ChunkedBody::StepTrailer(char c) {
     } else if (IsTokenCharacter(c)) {
       place_ = Place::kName;
     } else {
-      Refuse(400, "BAD_REQUEST", "a trailer is not a header");
+      Refuse(400, "BAD_REQUEST", "a trailer is malformed");
     }
   } else if (place_ == Place::kValue) {
     if (c == '\r') {
       place_ = Place::kLineEnd;
     } else if (!IsFieldText({&c, 1})) {
-      Refuse(400, "BAD_REQUEST", "a trailer has a control character");
+      Refuse(400, "BAD_REQUEST", "a trailer contains a control character");
     }
   } else {
     Expect(c, '\n', Place::kLine);

@@ -12,11 +12,11 @@
 namespace everstep {
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for the gzip format
-constexpr int kLevel = 3;             // a third of the time of the default, nearly its size
+constexpr int kGzipWindow = 15 + 16;  // asks zlib for the gzip format
+constexpr int kLevel = 3;             // a third of the default's time, nearly its size
 constexpr int kMemoryLevel = 8;
 
-// True: "q=0", "q=0.0" …
+// Whether the parameter is "q=0", "q=0.0" …
 bool IsZeroQuality(std::string_view parameter) {
   parameter = Trim(parameter);
   if (parameter.size() < 3 || LowerCase(parameter[0]) != 'q' || parameter[1] != '=') return false;
@@ -24,7 +24,7 @@ bool IsZeroQuality(std::string_view parameter) {
 }
 
 Bytef* ZlibBytes(std::string_view text) {
-  // zlib does not write there; its type is older than const.
+  // zlib does not write there; its type only lacks const.
   return reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
 }
 

@@ -7,7 +7,7 @@
 namespace everstep {
 namespace {
 
-TEST(ContentCoding, AcceptEncodingIsReadAsItIsMeant) {
+TEST(ContentCoding, AcceptEncodingIsReadWithItsQualities) {
   for (const char* yes : {"gzip", "GZIP", "x-gzip", "br, gzip", "gzip;q=0.001", "gzip ; q=1", "*",
                           "identity;q=0, *;q=0.5", "deflate;q=0,gzip"}) {
     EXPECT_TRUE(AcceptsGzip(yes)) << yes;
@@ -28,7 +28,7 @@ TEST(ContentCoding, OnlyTextIsCompressible) {
   }
 }
 
-TEST(ContentCoding, PartsAndWhatIsEncodedAlreadyAreLeftAlone) {
+TEST(ContentCoding, PartialAndEncodedResponsesAreLeftAlone) {
   const std::string text(5'000, 'a');
   ServerResponse part{206, {{"Content-Type", "text/plain"}}, text};
   CompressResponse(part, true, 100);

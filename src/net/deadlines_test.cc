@@ -37,7 +37,7 @@ TEST_F(DeadlinesTest, TheEarliestOfAllKindsIsNext) {
   EXPECT_FALSE(deadlines_.Next());
 }
 
-TEST_F(DeadlinesTest, SettingAgainBeginsAnewOrEndsIt) {
+TEST_F(DeadlinesTest, SettingAgainRestartsOrRemovesADeadline) {
   deadlines_.Set(first_, Deadline::kBody, At(0));
   deadlines_.Set(second_, Deadline::kBody, At(1));
   deadlines_.Set(first_, Deadline::kBody, At(15));

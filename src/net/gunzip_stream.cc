@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for the gzip format
+constexpr int kGzipWindow = 15 + 16;  // asks zlib for the gzip format
 
 }  // namespace
 
@@ -32,7 +32,7 @@ GunzipStream::Outcome GunzipStream::Read(std::string_view& input, std::size_t te
   while (text.size() < text_bytes_max) {
     const std::size_t given = std::min<std::size_t>(input.size(), std::numeric_limits<uInt>::max());
     const std::size_t room = std::min(piece.size(), text_bytes_max - text.size());
-    // zlib does not write there; its type is older than const.
+    // zlib does not write there; its type only lacks const.
     stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input.data()));
     stream_->avail_in = static_cast<uInt>(given);
     stream_->next_out = reinterpret_cast<Bytef*>(piece.data());

@@ -21,7 +21,7 @@ struct Unpacked {
   std::size_t rest = 0;  // of the input
 };
 
-// Gives `packed` in pieces, and makes room for `room` bytes at a time.
+// Passes `packed` in pieces, with room for `room` bytes at a time.
 Unpacked Unpack(std::string_view packed, std::size_t piece, std::size_t room) {
   GunzipStream stream;
   Unpacked unpacked;
@@ -39,7 +39,7 @@ Unpacked Unpack(std::string_view packed, std::size_t piece, std::size_t room) {
   return unpacked;
 }
 
-TEST(GunzipStream, WhatIsPackedIsUnpackedHoweverItIsCut) {
+TEST(GunzipStream, DecodesAMemberHoweverItIsSplit) {
   for (const std::size_t size : {0U, 1U, 1'000U, 300'000U}) {
     const std::string text = SomeText(size);
     const std::string packed = Gzip(text);
@@ -53,23 +53,23 @@ TEST(GunzipStream, WhatIsPackedIsUnpackedHoweverItIsCut) {
   }
 }
 
-TEST(GunzipStream, GivesAllThatFollowsFromWhatHasCome) {
+TEST(GunzipStream, ReturnsAllOutputOfTheInputSoFar) {
   const std::string packed = Gzip(std::string(1'000'000, 'a'));
   GunzipStream stream;
   std::string text;
   std::string_view all = packed;
-  // A byte stands for many: no more input is needed for what it has brought.
+  // A byte may decode to many: its output needs no further input.
   while (stream.Read(all, text.size() + 1'000, text) == Outcome::kFull) continue;
   EXPECT_EQ(text.size(), 1'000'000u);
 }
 
-TEST(GunzipStream, WhatFollowsTheMemberIsLeft) {
+TEST(GunzipStream, BytesAfterTheMemberAreLeft) {
   const Unpacked unpacked = Unpack(Gzip("abc") + "next", 100, 100);
   EXPECT_EQ(unpacked.outcome, Outcome::kDone);
   EXPECT_EQ(unpacked.rest, 4u);
 }
 
-TEST(GunzipStream, DamageIsFound) {
+TEST(GunzipStream, DetectsDamage) {
   std::string packed = Gzip(SomeText(1'000));
   EXPECT_EQ(Unpack(packed.substr(0, packed.size() - 1), 100, 100).outcome, Outcome::kMore);
   packed[packed.size() - 6] ^= 1;  // of the checksum

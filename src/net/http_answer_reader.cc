@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kHeadBytesMax = 256 << 10;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
-// Cuts the first line off.
+// Removes the first line from `text` and returns it.
 std::string_view TakeLine(std::string_view& text) {
   const std::size_t end = std::min(text.find("\r\n"), text.size());
   const std::string_view line = text.substr(0, end);

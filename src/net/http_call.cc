@@ -9,7 +9,7 @@
 namespace everstep {
 namespace {
 
-// What the writer of a stream holds.
+// The writer's end of a stream.
 class StreamWriter final : public ReplyStream {
  public:
   StreamWriter(std::shared_ptr<HttpCall::Connection> connection,
@@ -18,7 +18,7 @@ class StreamWriter final : public ReplyStream {
   ~StreamWriter() override {
     bool wake = false;
     stream_->Abandon(wake);
-    Tell(wake);
+    Notify(wake);
   }
   StreamWriter(const StreamWriter&) = delete;
   StreamWriter& operator=(const StreamWriter&) = delete;
@@ -26,24 +26,24 @@ class StreamWriter final : public ReplyStream {
   bool Write(std::string_view piece) override {
     bool wake = false;
     const bool taken = stream_->Write(piece, wake);
-    Tell(wake);
+    Notify(wake);
     return taken;
   }
   std::size_t queued() const override { return stream_->queued(); }
   void OnChange(std::function<void()> changed) override {
     bool wake = false;
     stream_->OnChange(std::move(changed), wake);
-    Tell(wake);
+    Notify(wake);
   }
   bool closed() const override { return stream_->closed(); }
   void End() override {
     bool wake = false;
     stream_->End(wake);
-    Tell(wake);
+    Notify(wake);
   }
 
  private:
-  void Tell(bool wake) {
+  void Notify(bool wake) {
     if (wake) connection_->TellOfStream(stream_);
   }
 

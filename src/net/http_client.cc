@@ -38,8 +38,9 @@ HttpOutcome Cancelled() {
 
 }  // namespace
 
-// libcurl says which sockets and which time it waits for; the loop waits, and calls it for those
-// that have something: the work of a round does not grow with the requests that wait for answers.
+// libcurl says which sockets and which time it waits for. The loop waits, and calls libcurl only
+// for sockets with events, so the work of a round does not grow with the number of requests that
+// wait for answers.
 class HttpClient::Loop {
  public:
   Loop(AddressPolicy policy, std::vector<std::string> proxies)
@@ -54,7 +55,7 @@ class HttpClient::Loop {
     curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
     curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Loop::SetTimer);
     curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-    // Never read: each write is an event.
+    // Never read, because each write is an event.
     EVERSTEP_ASSERT(Watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN | EPOLLET));
     thread_ = std::thread([this] { Run(); });
   }
@@ -97,12 +98,13 @@ class HttpClient::Loop {
   using Transfers = std::unordered_map<RequestId, std::unique_ptr<HttpTransfer>>;
 
   void Run() {
-    // A peer that closes must not end the process, and signals are for other threads.
+    // Block SIGPIPE, because a peer that closes must not end the process, and all other signals,
+    // which are for other threads.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     while (TakeOrders()) {
-      if (FinishTransfers()) continue;  // a new order may be there
+      if (FinishTransfers()) continue;  // a new order may have arrived
       WaitAndAct();
     }
     while (!transfers_.empty()) End(transfers_.begin(), Cancelled());
@@ -202,7 +204,7 @@ class HttpClient::Loop {
     transfer->Report(std::move(outcome));
   }
 
-  // True: some have ended.
+  // True: some transfers have ended.
   bool FinishTransfers() {
     bool some = false;
     int left = 0;
@@ -228,7 +230,8 @@ class HttpClient::Loop {
   CURLM* const multi_;
   const UniqueFd poll_;
   const UniqueFd wake_;
-  std::optional<std::chrono::steady_clock::time_point> due_;  // the loop's thread, as the next two
+  // Only the loop's thread uses this and the next two.
+  std::optional<std::chrono::steady_clock::time_point> due_;
   Transfers transfers_;
   std::unordered_map<CURL*, RequestId> by_handle_;
   std::mutex mutex_;

@@ -21,7 +21,7 @@ using Request = LoopbackHttpServer::Request;
 using Response = LoopbackHttpServer::Response;
 constexpr AddressPolicy kLocal{.allow_private = true};
 
-// A door that handlers wait at until the test opens it.
+// A door at which handlers wait until the test opens it.
 class Door {
  public:
   ~Door() { Open(); }
@@ -48,8 +48,8 @@ class Door {
   bool open_ = false;
 };
 
-// A server that keeps its connections: it answers the first request on each, and ends with the
-// second one unanswered. `lives_on`: it takes further connections.
+// A server that keeps its connections open: it answers the first request on each, and closes after
+// receiving the second one, without an answer. `lives_on`: it accepts further connections.
 class DyingServer {
  public:
   explicit DyingServer(bool lives_on) : lives_on_(lives_on) {
@@ -110,7 +110,7 @@ HttpRequest Get(std::string url) {
   return request;
 }
 
-TEST(HttpClient, SendsMethodHeadersAndBodyAndGivesTheAnswer) {
+TEST(HttpClient, SendsMethodHeadersAndBodyAndReturnsTheAnswer) {
   LoopbackHttpServer server([](const Request& request) {
     EXPECT_EQ(request.method, "PUT");
     EXPECT_EQ(request.target, "/things?x=1");
@@ -132,7 +132,7 @@ TEST(HttpClient, SendsMethodHeadersAndBodyAndGivesTheAnswer) {
   EXPECT_EQ(outcome.response.body.size(), request.body.size() + 4);
 }
 
-TEST(HttpClient, ManyRequestsAreUnderWayAtOnce) {
+TEST(HttpClient, SendsManyRequestsAtOnce) {
   constexpr int kRequests = 100;
   Door door;
   LoopbackHttpServer server([&](const Request&) {
@@ -257,7 +257,7 @@ TEST(HttpClient, ARequestThatTakesTooLongTimesOut) {
   door.Open();
 }
 
-TEST(HttpClient, ACancelledRequestEndsAndSoDoThoseOfAClientThatGoes) {
+TEST(HttpClient, CancelAndTheDestructorEndRequests) {
   Door door;
   LoopbackHttpServer server([&](const Request&) {
     door.Pass();
@@ -280,7 +280,7 @@ TEST(HttpClient, ACancelledRequestEndsAndSoDoThoseOfAClientThatGoes) {
   door.Open();
 }
 
-TEST(HttpClient, TellsTheFailuresApart) {
+TEST(HttpClient, DistinguishesFailures) {
   HttpClient client(kLocal);
   std::uint16_t port = 0;
   {
@@ -303,7 +303,7 @@ TEST(HttpClient, TellsTheFailuresApart) {
   EXPECT_EQ(client.SendAndWait(method).failure, HttpFailure::kBadRequest);
 }
 
-TEST(HttpClient, WhatMayHaveBeenTakenIsNotSentAgainUnlessItIsHarmless) {
+TEST(HttpClient, OnlySafeRequestsAreSentAgainAfterABrokenConnection) {
   for (const bool lives_on : {true, false}) {
     DyingServer server(lives_on);
     HttpClient client(kLocal);
@@ -322,7 +322,7 @@ TEST(HttpClient, WhatMayHaveBeenTakenIsNotSentAgainUnlessItIsHarmless) {
   EXPECT_EQ(server.requests(), 3);
 }
 
-TEST(HttpClient, APlainServerIsNoTlsServer) {
+TEST(HttpClient, HttpsToAPlainServerFails) {
   LoopbackHttpServer server([](const Request&) { return Response{}; });
   HttpClient client(kLocal);
   const std::string url = "https://127.0.0.1:" + std::to_string(server.port()) + "/";
@@ -337,7 +337,7 @@ TEST(HttpClient, ProxyVariablesOfTheEnvironmentAreNotUsed) {
   ::unsetenv("http_proxy");
 }
 
-// A proxy that answers everything itself, and counts.
+// A proxy that answers everything itself, and counts the requests.
 class CountingProxy {
  public:
   std::string url(const std::string& host = "127.0.0.1") const {
@@ -362,7 +362,7 @@ HttpRequest By(const std::string& proxy, const std::string& url) {
   return request;
 }
 
-TEST(HttpClient, AProxyThatTheOperatorDidNotNameIsRefused) {
+TEST(HttpClient, AProxyThatTheOperatorDidNotListIsRefused) {
   CountingProxy proxy;
   const std::string port = proxy.url().substr(proxy.url().rfind(':') + 1);
   HttpClient none(AddressPolicy{});
@@ -400,7 +400,7 @@ TEST(HttpClient, AnOperatorsProxyIsUsedButNotToReachPrivateAddresses) {
   EXPECT_EQ(proxy.requests(), 2);
 }
 
-TEST(HttpClient, AnyProxyIsJudgedByItsAddress) {
+TEST(HttpClient, WithAnyProxyItsAddressIsChecked) {
   CountingProxy proxy;
   HttpClient strict(AddressPolicy{}, {"*"});
   EXPECT_EQ(strict.SendAndWait(By(proxy.url(), "http://example.com/")).failure,

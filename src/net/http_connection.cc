@@ -96,7 +96,8 @@ HttpOutcome HttpConnection::Exchange(const HttpRequest& request) {
   HttpOutcome outcome;
   const Deadline deadline{SteadyNow() + request.timeout, request.timeout};
   if (!WriteRequest(request, text_)) {
-    return FailureWith(HttpFailure::kBadRequest, "the request is not well formed");
+    return FailureWith(HttpFailure::kBadRequest,
+                       "the URL, the method or a header of the request is invalid");
   }
   if (curl_ != nullptr && IsStale()) Close();
   if (curl_ == nullptr && !Open(request, outcome)) return outcome;
@@ -119,7 +120,7 @@ bool HttpConnection::Open(const HttpRequest& request, HttpOutcome& failure) {
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, curl_->reason.data());
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);
-  // What is sent by hand is HTTP/1.1.
+  // Exchange writes HTTP/1.1 itself.
   curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
   const CURLcode code = curl_easy_perform(handle);
@@ -139,7 +140,8 @@ bool HttpConnection::Open(const HttpRequest& request, HttpOutcome& failure) {
   return true;
 }
 
-// Nothing is owed, so whatever can be read is the end.
+// No answer is outstanding, so anything that can be read means that the connection is no longer
+// usable.
 bool HttpConnection::IsStale() const {
   pollfd watched{socket_, POLLIN, 0};
   return ::poll(&watched, 1, 0) != 0;
@@ -183,7 +185,7 @@ bool HttpConnection::Receive(const Deadline& deadline, HttpAnswerReader& answer,
       case HttpAnswerReader::Outcome::kDone:
         return true;
       case HttpAnswerReader::Outcome::kMalformed:
-        failure = FailureWith(HttpFailure::kConnect, "the answer is not HTTP");
+        failure = FailureWith(HttpFailure::kConnect, "the answer is not valid HTTP");
         return false;
       case HttpAnswerReader::Outcome::kTooLarge:
         failure = FailureWith(HttpFailure::kTooLarge, "the answer is too large");

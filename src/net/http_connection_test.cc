@@ -84,7 +84,7 @@ TEST_F(HttpConnectionTest, AnAnswerThatDoesNotComeIsATimeoutAndCanBeCancelled) {
   EXPECT_EQ(connection_.Exchange(Request("/")).failure, HttpFailure::kCancelled);
 }
 
-TEST_F(HttpConnectionTest, RefusesWhatItMayNotSendOrTake) {
+TEST_F(HttpConnectionTest, RefusesInvalidRequestsAndAnswers) {
   TestHandler handler(Echo);
   Serve(handler);
   HttpRequest request = Request("/");

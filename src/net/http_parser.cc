@@ -10,9 +10,9 @@
 namespace everstep {
 namespace {
 
-// Longer than any method there is.
+// Longer than any existing method.
 constexpr std::size_t kMethodBytesMax = 16;
-// Of a request line besides its target.
+// The bytes of a request line in addition to its target.
 constexpr std::size_t kLineOverhead = kMethodBytesMax + sizeof("  HTTP/1.1\r\n");
 
 bool IsTargetText(std::string_view text) {
@@ -47,7 +47,7 @@ HeadParser::Outcome HeadParser::Parse(std::string_view input, ServerRequest& req
   if (!FindEnd(input)) {
     return refused_ || !CheckUnfinished(input) ? Outcome::kRefused : Outcome::kMore;
   }
-  // Behind the loop `line_start_` is the end of the head; the last four bytes are two line ends.
+  // `line_start_` is now the end of the head. The last four bytes are two line ends.
   const std::string_view head = input.substr(begin_, line_start_ - begin_ - 2);
   if (head.size() > limits_.head_bytes_max) {
     Refuse(431, "HEADERS_TOO_LARGE", "the head of the request is too large");
@@ -76,15 +76,15 @@ bool HeadParser::FindEnd(std::string_view input) {
     } else if (begin_ == 0) {
       begin_ = line_start_;
     } else {
-      return Refuse("there is no request line");
+      return Refuse("the request line is missing");
     }
   }
   scanned_ = input.size();
   return false;
 }
 
-// What can be said of a head that has not come to its end, so that rubbish does not wait for a
-// timeout and nothing grows without bound.
+// Checks a head that is not complete yet, so that garbage does not wait for a timeout and nothing
+// grows without bound.
 bool HeadParser::CheckUnfinished(std::string_view input) {
   const std::size_t size = input.size() - begin_;
   if (size == 0) return true;
@@ -121,9 +121,9 @@ bool HeadParser::ParseHead(std::string_view head, ServerRequest& request) {
 bool HeadParser::ParseRequestLine(std::string_view line, ServerRequest& request) {
   const std::size_t method_end = line.find(' ');
   const std::string_view method = line.substr(0, method_end);
-  if (!IsToken(method)) return Refuse("the request line has no method");
+  if (!IsToken(method)) return Refuse("the request line has no valid method");
   if (method.size() > kMethodBytesMax) {
-    return Refuse(501, "NOT_IMPLEMENTED", "there is no such method");
+    return Refuse(501, "NOT_IMPLEMENTED", "unknown method");
   }
   const std::size_t target_end = line.rfind(' ');
   if (method_end == std::string_view::npos || target_end <= method_end) {
@@ -135,7 +135,7 @@ bool HeadParser::ParseRequestLine(std::string_view line, ServerRequest& request)
     return Refuse("the request line is not METHOD TARGET HTTP/1.1");
   }
   if (version[5] != '1') {
-    return Refuse(505, "HTTP_VERSION_NOT_SUPPORTED", "this server speaks HTTP/1.1");
+    return Refuse(505, "HTTP_VERSION_NOT_SUPPORTED", "this server supports HTTP/1.1");
   }
   facts_.http_1_0 = version[7] == '0';
   request.method = method;
@@ -147,17 +147,18 @@ bool HeadParser::ParseTarget(std::string_view target, ServerRequest& request) {
     return Refuse(414, "URI_TOO_LONG", "the target of the request is too long");
   }
   if (target.empty() || !IsTargetText(target)) {
-    return Refuse("the target has characters that no target may have");
+    return Refuse("the target is empty or contains invalid characters");
   }
   if (target.front() != '/') {
-    // As to a proxy: servers have to take it, and the path is all that counts here.
+    // The form for proxies. Servers have to accept it, and only the path matters here.
     const std::size_t scheme = EqualsIgnoringCase(target.substr(0, 7), "http://")    ? 7
                                : EqualsIgnoringCase(target.substr(0, 8), "https://") ? 8
                                                                                      : 0;
-    if (scheme == 0) return Refuse("the target is not a path");
+    if (scheme == 0) return Refuse("the target is neither a path nor an http URL");
     target.remove_prefix(scheme);
     const std::size_t path = target.find_first_of("/?");
-    if (path == 0 || !IsHostText(target.substr(0, path))) return Refuse("the target has no host");
+    if (path == 0 || !IsHostText(target.substr(0, path)))
+      return Refuse("the URL of the target has no valid host");
     target.remove_prefix(std::min(path, target.size()));
   }
   const std::size_t mark = target.find('?');
@@ -168,14 +169,15 @@ bool HeadParser::ParseTarget(std::string_view target, ServerRequest& request) {
 }
 
 bool HeadParser::ParseHeader(std::string_view line, ServerRequest& request) {
-  if (line.front() == ' ' || line.front() == '\t') return Refuse("a header is folded");
+  if (line.front() == ' ' || line.front() == '\t')
+    return Refuse("a header is folded over several lines");
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
   if (colon == std::string_view::npos || !IsToken(name)) {
-    return Refuse("a line is not a header");
+    return Refuse("a header line is malformed");
   }
   const std::string_view value = Trim(line.substr(colon + 1));
-  if (!IsFieldText(value)) return Refuse("a header has a control character");
+  if (!IsFieldText(value)) return Refuse("a header contains a control character");
   auto& header = request.headers.emplace_back(name, value);
   LowerInPlace(header.first);
   return Interpret(header.first, value);
@@ -184,7 +186,7 @@ bool HeadParser::ParseHeader(std::string_view line, ServerRequest& request) {
 bool HeadParser::Interpret(std::string_view name, std::string_view value) {
   if (name == "host") {
     if (!Once(kHost)) return Refuse("there are two Host headers");
-    return IsHostText(value) || Refuse("the Host is not a host");
+    return IsHostText(value) || Refuse("the Host header is not a valid host");
   }
   if (name == "content-length") return InterpretLength(value);
   if (name == "transfer-encoding") return InterpretCoding(value);
@@ -194,7 +196,7 @@ bool HeadParser::Interpret(std::string_view name, std::string_view value) {
   }
   if (name == "expect") {
     if (!EqualsIgnoringCase(value, "100-continue")) {
-      return Refuse(417, "EXPECTATION_FAILED", "only 100-continue may be expected");
+      return Refuse(417, "EXPECTATION_FAILED", "only 100-continue is supported in Expect");
     }
     facts_.expects_continue = true;
     return true;
@@ -226,7 +228,7 @@ bool HeadParser::InterpretLength(std::string_view value) {
 bool HeadParser::InterpretCoding(std::string_view value) {
   if (!Once(kCoding)) return Refuse("there are two Transfer-Encoding headers");
   if (EqualsIgnoringCase(value, "chunked")) return true;
-  return Refuse(501, "NOT_IMPLEMENTED", "the only Transfer-Encoding is chunked");
+  return Refuse(501, "NOT_IMPLEMENTED", "only chunked is supported in Transfer-Encoding");
 }
 
 void HeadParser::InterpretConnection(std::string_view value) {
@@ -238,10 +240,11 @@ void HeadParser::InterpretConnection(std::string_view value) {
 }
 
 bool HeadParser::CheckWhole() {
-  if ((seen_ & kHost) == 0 && !facts_.http_1_0) return Refuse("there is no Host header");
+  if ((seen_ & kHost) == 0 && !facts_.http_1_0) return Refuse("the Host header is missing");
   if ((seen_ & kCoding) != 0) {
-    if ((seen_ & kLength) != 0) return Refuse("both Content-Length and Transfer-Encoding");
-    if (facts_.http_1_0) return Refuse("HTTP/1.0 has no Transfer-Encoding");
+    if ((seen_ & kLength) != 0)
+      return Refuse("Content-Length and Transfer-Encoding must not both be sent");
+    if (facts_.http_1_0) return Refuse("Transfer-Encoding is not allowed in HTTP/1.0");
     facts_.framing = BodyFraming::kChunked;
   } else if (facts_.content_length > 0) {
     facts_.framing = BodyFraming::kLength;

@@ -49,7 +49,7 @@ TEST(HttpParser, ReadsMethodTargetAndHeaders) {
   EXPECT_EQ(text.substr(parsed.size), "rest");
 }
 
-TEST(HttpParser, ABytewiseHeadIsTheSameHead) {
+TEST(HttpParser, AHeadThatArrivesByteByByteIsTheSame) {
   const std::string text = "\r\nGET /x HTTP/1.1\r\nHost: a\r\nB: c\r\n\r\n";
   HeadParser parser{HeadLimits()};
   ServerRequest request;
@@ -151,7 +151,7 @@ TEST(HttpParser, LimitsAreRefusedBeforeTheHeadHasEnded) {
   EXPECT_EQ(Parse(Get("A: b\r\nA: b\r\n"), limits).outcome, Outcome::kDone);
 }
 
-TEST(HttpParser, TellsWhatTheHeadSaysOfTheConnection) {
+TEST(HttpParser, ReadsWhatTheHeadSaysAboutTheConnection) {
   EXPECT_FALSE(Parse(Get("Connection: keep-alive, Close\r\n")).facts.keep_alive);
   EXPECT_TRUE(Parse(Get("Connection: keep-alive\r\n")).facts.keep_alive);
   EXPECT_FALSE(Parse("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").facts.keep_alive);
@@ -161,7 +161,7 @@ TEST(HttpParser, TellsWhatTheHeadSaysOfTheConnection) {
   EXPECT_EQ(Parse(Get("Content-Length: 0\r\n")).facts.framing, BodyFraming::kNone);
 }
 
-TEST(HttpParser, ATargetMayNameTheServerToo) {
+TEST(HttpParser, ATargetMayBeAnAbsoluteUrl) {
   const Parsed whole = Parse("GET HTTP://a.b:80/c?d=/e HTTP/1.1\r\nHost: a.b\r\n\r\n");
   ASSERT_EQ(whole.outcome, Outcome::kDone);
   EXPECT_EQ(whole.request.path, "/c");
@@ -191,7 +191,7 @@ Chunks ReadChunks(std::string_view text, std::size_t piece, std::size_t bytes_ma
   return chunks;
 }
 
-TEST(ChunkedBody, IsPutTogetherHoweverItIsCut) {
+TEST(ChunkedBody, IsAssembledHoweverItIsSplit) {
   const std::string text =
       "4\r\nWiki\r\n00A;x=\"y\"\r\npedia in \r\r\n0\r\nTrailer: x\r\nB:\r\n\r\nNEXT";
   for (std::size_t piece = 1; piece <= text.size(); ++piece) {

@@ -55,7 +55,7 @@ class EpollServer final : public HttpServer {
       metrics.connections_refused += counters.refused;
       metrics.requests_total += counters.requests;
       metrics.requests_malformed += counters.malformed;
-      // In this order: a stream is counted as begun before it is counted as gone.
+      // Read in this order, because a stream is counted as begun before it is counted as gone.
       const std::uint64_t gone = counters.streams_gone;
       metrics.streams_open += counters.streams_begun - gone;
       metrics.streams_cut_off += counters.streams_cut_off;
@@ -87,10 +87,10 @@ Error BadOption(std::string message) {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
                                                       HttpHandler& handler) {
-  if (options.listen.empty()) return BadOption("there is no address to listen at");
-  if (options.io_threads == 0) return BadOption("io_threads is zero");
+  if (options.listen.empty()) return BadOption("no address to listen at was given");
+  if (options.io_threads == 0) return BadOption("io_threads must be at least 1");
   if (options.certificate_file.empty() != options.key_file.empty()) {
-    return BadOption("a certificate and its key belong together");
+    return BadOption("give both a certificate and its key, or neither");
   }
   auto state = std::make_shared<ServerState>(std::move(options), handler);
   if (!state->options.certificate_file.empty()) {

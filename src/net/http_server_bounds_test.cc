@@ -1,4 +1,4 @@
-// What clients can take of a server that have not shown who they are, or send more than it seems.
+// What clients can use of a server that are not authenticated, or that send more than it seems.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::string Packed(std::string_view target, std::string_view body) {
          std::to_string(packed.size()) + "\r\n\r\n" + packed;
 }
 
-TEST_F(HttpServerBoundsThreaded, ABodyThatDripsIsTimedOutAllTheSame) {
+TEST_F(HttpServerBoundsThreaded, ABodyThatDripsIsTimedOut) {
   TestHandler handler(Done);
   Serve(handler, {.body_timeout = milliseconds(50)});
   for (const char* target : {"/", "/open"}) {
@@ -33,7 +33,7 @@ TEST_F(HttpServerBoundsThreaded, ABodyThatDripsIsTimedOutAllTheSame) {
     SocketClient client = Connect();
     client.Send("POST " + std::string(target) +
                 " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
-    // Each byte is progress, and still too slow all in all.
+    // Each byte is progress, but the average is too slow.
     EXPECT_TRUE(Eventually([&] {
       client.Send("a");
       return server_->Metrics().timeouts == before + 1;
@@ -47,7 +47,7 @@ TEST_F(HttpServerBoundsThreaded, ABodyThatComesFastEnoughMayTakeLongerThanTheTim
   Serve(handler, {.body_rate_min = 1, .body_timeout = milliseconds(50)});
   SocketClient client = Connect();
   client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-  // Others, who really are late, tell that the time is over, again and again.
+  // Other clients that really are late show that the timeout has passed, again and again.
   for (std::uint64_t late = 1; late <= 3; ++late) {
     SocketClient other = Connect();
     other.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n");
@@ -60,7 +60,7 @@ TEST_F(HttpServerBoundsThreaded, ABodyThatComesFastEnoughMayTakeLongerThanTheTim
   EXPECT_EQ(client.ReadAnswer().status, 200);
 }
 
-TEST_F(HttpServerBoundsThreaded, WhoHasNotShownWhoItIsMakesRoomForOthers) {
+TEST_F(HttpServerBoundsThreaded, UnauthenticatedConnectionsMakeRoomForOthers) {
   TestHandler handler([](HttpCall call) {
     if (call.request().path == "/known") (void)call.Vouch({.tenant = {}, .is_operator = true});
     Done(std::move(call));
@@ -83,7 +83,7 @@ TEST_F(HttpServerBoundsThreaded, WhoHasNotShownWhoItIsMakesRoomForOthers) {
   EXPECT_LE(server_->Metrics().connections_open, 4u);
 }
 
-TEST_F(HttpServerBoundsThreaded, ABodyWithCredentialsThatIsUnderWayIsNotCutOff) {
+TEST_F(HttpServerBoundsThreaded, AnAuthenticatedUploadIsNotCutOff) {
   TestHandler handler(Done);
   Serve(handler, {.connections_max = 2});
   SocketClient slow = Connect();
@@ -104,7 +104,7 @@ TEST_F(HttpServerBoundsThreaded, ABodyUnpacksToAHundredTimesItsSizeAtMost) {
   Serve(handler, {});
   SocketClient small = Connect();
   small.Send(Packed("/", std::string(60'000, 'x')));
-  EXPECT_EQ(small.ReadAnswer().body, "60000") << "what is small may be as dense as it likes";
+  EXPECT_EQ(small.ReadAnswer().body, "60000") << "small bodies may have any ratio";
   SocketClient dense = Connect();
   dense.Send(Packed("/", std::string(32 << 20, 'x')));
   const Answer answer = dense.ReadAnswer();
@@ -122,7 +122,7 @@ TEST_F(HttpServerBoundsThreaded, ABodyIsUnpackedPieceByPiece) {
   const int rounds = handler.rounds;
   client.Send(Packed("/", body) + GetText("/"));
   EXPECT_EQ(client.ReadAnswer().body, std::to_string(body.size()));
-  EXPECT_EQ(client.ReadAnswer().body, "0") << "what follows it is read as well";
+  EXPECT_EQ(client.ReadAnswer().body, "0") << "the request after it is read as well";
   EXPECT_GE(handler.rounds - rounds, 40) << "others had their turns meanwhile";
 }
 

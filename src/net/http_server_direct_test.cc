@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using HttpServerDirectThreaded = ServerTest;
 
-// Keeps calls, but holds up the io thread at /hold until it is let go.
+// Keeps calls, but blocks the io thread at /hold until it is released.
 class HoldingHandler final : public HttpHandler {
  public:
   ~HoldingHandler() override { before_end(); }
@@ -61,7 +61,7 @@ TEST_F(HttpServerDirectThreaded, AnAnswerDoesNotWaitForTheLoop) {
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().requests_in_flight == 0; }));
 }
 
-TEST_F(HttpServerDirectThreaded, RequestsThatFollowAreAnsweredBehindIt) {
+TEST_F(HttpServerDirectThreaded, LaterRequestsAreAnsweredAfterIt) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -69,7 +69,7 @@ TEST_F(HttpServerDirectThreaded, RequestsThatFollowAreAnsweredBehindIt) {
     client.Send(GetText("/first"));
     auto first = handler.WaitForCalls(1);
     client.Send(GetText("/second"));
-    // Now and then the second has come when the first is answered.
+    // Sometimes the second has arrived when the first is answered.
     std::vector<HttpCall> second;
     if (round % 2 == 0) second = handler.WaitForCalls(1);
     Echo(std::move(first[0]));
@@ -81,7 +81,7 @@ TEST_F(HttpServerDirectThreaded, RequestsThatFollowAreAnsweredBehindIt) {
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().requests_in_flight == 0; }));
 }
 
-TEST_F(HttpServerDirectThreaded, WhatAnswersRunsHereWhileThereIsLittleAndElseOnTheLoop) {
+TEST_F(HttpServerDirectThreaded, WorkRunsOnTheCallingThreadUnderLowLoadAndElseOnTheLoop) {
   TestHandler handler;
   Serve(handler);
   std::vector<SocketClient> clients;
@@ -112,7 +112,7 @@ TEST_F(HttpServerDirectThreaded, WhatAnswersRunsHereWhileThereIsLittleAndElseOnT
   }
 }
 
-TEST_F(HttpServerDirectThreaded, WhatAnswersIsDroppedWithTheServer) {
+TEST_F(HttpServerDirectThreaded, WorkIsDroppedWithTheServer) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -124,12 +124,12 @@ TEST_F(HttpServerDirectThreaded, WhatAnswersIsDroppedWithTheServer) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-TEST_F(HttpServerDirectThreaded, WhatDoesNotFitTheSocketIsSentByTheLoop) {
+TEST_F(HttpServerDirectThreaded, TheLoopSendsWhatDoesNotFitTheSocket) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect(4 << 10);
   const std::string body(30 << 10, 'x');
-  // More than the buffers of both sides take, one answer after the other, and nobody reads.
+  // More than the buffers of both sides hold, one answer after the other, and nobody reads.
   int answers = 0;
   for (; answers < 400; ++answers) {
     client.Send(GetText("/"));
@@ -141,7 +141,7 @@ TEST_F(HttpServerDirectThreaded, WhatDoesNotFitTheSocketIsSentByTheLoop) {
   for (int i = 0; i < answers; ++i) ASSERT_EQ(client.ReadAnswer().body, body) << i;
 }
 
-TEST_F(HttpServerDirectThreaded, NobodyIsLeftToAnswer) {
+TEST_F(HttpServerDirectThreaded, AnAnswerToAClientThatIsGoneIsDropped) {
   TestHandler handler;
   Serve(handler);
   for (int round = 0; round < 100; ++round) {
@@ -157,7 +157,7 @@ TEST_F(HttpServerDirectThreaded, NobodyIsLeftToAnswer) {
   EXPECT_EQ(server_->Metrics().buffered_bytes, 0u);
 }
 
-TEST_F(HttpServerDirectThreaded, AConnectionThatIsIdleThenIsClosedAllTheSame) {
+TEST_F(HttpServerDirectThreaded, AConnectionThatIsIdleAfterwardsIsClosed) {
   TestHandler handler;
   Serve(handler, {.idle_timeout = milliseconds(50)});
   SocketClient client = Connect();

@@ -93,12 +93,12 @@ TEST_F(HttpServerThreaded, SlowHeadsAndBodiesAreTimedOutWith408) {
   EXPECT_EQ(server_->Metrics().timeouts, 2u);
 }
 
-TEST_F(HttpServerThreaded, AHeadThatDripsIsTimedOutAllTheSame) {
+TEST_F(HttpServerThreaded, AHeadThatDripsIsTimedOut) {
   TestHandler handler(Echo);
   Serve(handler, {.head_timeout = milliseconds(50)});
   SocketClient client = Connect();
   client.Send("GET / HTTP/1.1\r\n");
-  // Each byte is progress, and still the head must come to its end.
+  // Each byte is progress, but the head must end in time.
   ASSERT_TRUE(Eventually([&] {
     client.Send("a");
     return server_->Metrics().timeouts == 1;
@@ -106,7 +106,7 @@ TEST_F(HttpServerThreaded, AHeadThatDripsIsTimedOutAllTheSame) {
   EXPECT_EQ(client.ReadAnswer().status, 408);
 }
 
-TEST_F(HttpServerThreaded, IdleConnectionsAreClosedWithoutAWord) {
+TEST_F(HttpServerThreaded, IdleConnectionsAreClosedWithoutAnAnswer) {
   TestHandler handler(Echo);
   Serve(handler, {.idle_timeout = milliseconds(50)});
   SocketClient silent = Connect();
@@ -139,7 +139,7 @@ TEST_F(HttpServerThreaded, RequestsOfAClientThatTakesNoAnswersAreNotRead) {
   for (int i = 0; i < 500; ++i) many += GetText("/");
   client.Send(many);
   ASSERT_TRUE(Eventually([&] { return requests > 0; }));
-  // Whoever else asks meanwhile is answered, and the many are still not read.
+  // Other clients are answered meanwhile, and the many are still not read.
   SocketClient other = Connect();
   for (int i = 0; i < 5; ++i) {
     other.Send(GetText("/"));
@@ -150,7 +150,7 @@ TEST_F(HttpServerThreaded, RequestsOfAClientThatTakesNoAnswersAreNotRead) {
   EXPECT_EQ(requests, 505);
 }
 
-TEST_F(HttpServerThreaded, NoMoreThanSoManyRequestsAreInFlight) {
+TEST_F(HttpServerThreaded, RequestsInFlightAreLimited) {
   TestHandler handler;
   Serve(handler, {.io_threads = 2, .in_flight_max = 4});
   std::vector<SocketClient> clients;
@@ -170,7 +170,7 @@ TEST_F(HttpServerThreaded, NoMoreThanSoManyRequestsAreInFlight) {
   }
 }
 
-TEST_F(HttpServerThreaded, OneConnectionTooManyIsToldSo) {
+TEST_F(HttpServerThreaded, OneConnectionTooManyIsAnsweredWith503) {
   TestHandler handler([](HttpCall call) {
     (void)call.Vouch({.tenant = {}, .is_operator = true});
     Echo(std::move(call));
@@ -211,7 +211,7 @@ TEST_F(HttpServerThreaded, BodiesThatWouldFillTheMemoryAreRefused) {
   client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" +
               std::string(900'000, 'y'));
   EXPECT_EQ(client.ReadAnswer().status, 503);
-  // What was refused is not held while the client looks at the answer.
+  // A refused body is not held while the client reads the answer.
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes < 1'000'000; }));
   EXPECT_EQ(server_->Metrics().connections_open, 2u);
   calls[0].Reply(TextResponse("done"));
@@ -219,7 +219,7 @@ TEST_F(HttpServerThreaded, BodiesThatWouldFillTheMemoryAreRefused) {
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes == 0; }));
 }
 
-TEST_F(HttpServerThreaded, BodiesOfOthersRefuseNobodyWhoSendsNone) {
+TEST_F(HttpServerThreaded, BodiesDoNotBlockRequestsWithoutOne) {
   TestHandler handler(Echo);
   handler.body_bytes_max = 8 << 20;
   Serve(handler, {.memory_bytes_max = 4 << 20});
@@ -239,7 +239,7 @@ TEST_F(HttpServerThreaded, BodiesOfOthersRefuseNobodyWhoSendsNone) {
   EXPECT_LE(server_->Metrics().buffered_bytes, 4U << 20);
 }
 
-TEST_F(HttpServerThreaded, BodiesOfTheUnknownLeaveRoomForThoseOfOthers) {
+TEST_F(HttpServerThreaded, UnprovenBodiesLeaveRoomForOthers) {
   TestHandler handler(Echo);
   handler.body_bytes_max = 8 << 20;
   Serve(handler, {.memory_bytes_max = 4 << 20});
@@ -255,7 +255,7 @@ TEST_F(HttpServerThreaded, BodiesOfTheUnknownLeaveRoomForThoseOfOthers) {
   EXPECT_EQ(known.ReadAnswer().status, 200);
 }
 
-TEST_F(HttpServerThreaded, WhatIsRefusedByItsHeadIsAnsweredBeforeItsBody) {
+TEST_F(HttpServerThreaded, ARequestRefusedByItsHeadIsAnsweredBeforeItsBody) {
   TestHandler handler([](HttpCall call) { call.Reply(TextResponse("no", 401)); });
   Serve(handler);
   for (const std::string framing : {"Content-Length: 500000\r\n", "Transfer-Encoding: chunked\r\n",
@@ -267,7 +267,7 @@ TEST_F(HttpServerThreaded, WhatIsRefusedByItsHeadIsAnsweredBeforeItsBody) {
     EXPECT_EQ(answer.headers.at("connection"), "close");
     EXPECT_TRUE(client.AtEnd());
   }
-  // A body that has come with its head costs nothing: the connection goes on.
+  // A body that has arrived with its head costs nothing: the connection continues.
   SocketClient client = Connect();
   for (int i = 0; i < 2; ++i) {
     client.Send(PostText("/refused", "body"));
@@ -303,7 +303,7 @@ TEST_F(HttpServerThreaded, SurvivesAShortageOfDescriptors) {
   EXPECT_EQ(after.ReadAnswer().body, "GET /after ");
 }
 
-TEST_F(HttpServerThreaded, DrainAnswersWhatHasComeAndTakesNoMore) {
+TEST_F(HttpServerThreaded, DrainAnswersWhatHasArrivedAndAcceptsNoMore) {
   TestHandler handler;
   Serve(handler, {.io_threads = 2});
   const std::string address = server_->addresses().front();
@@ -315,15 +315,15 @@ TEST_F(HttpServerThreaded, DrainAnswersWhatHasComeAndTakesNoMore) {
   auto calls = handler.WaitForCalls(2);
   if (calls[0].request().path != "/busy") std::swap(calls[0], calls[1]);
   const auto stream = calls[1].Stream(TextResponse(""));
-  std::atomic<bool> told = false;
-  stream->OnChange([&] { told = stream->closed(); });
+  std::atomic<bool> closed = false;
+  stream->OnChange([&] { closed = stream->closed(); });
   EXPECT_TRUE(stream->Write("piece"));
   EXPECT_FALSE(server_->Drain(milliseconds(20)));
   EXPECT_TRUE(idle.AtEnd());
   const Answer streamed = follower.ReadAnswer();
   EXPECT_EQ(streamed.body, "piece");
   EXPECT_TRUE(streamed.whole);
-  EXPECT_TRUE(Eventually([&] { return told.load(); }));
+  EXPECT_TRUE(Eventually([&] { return closed.load(); }));
   EXPECT_FALSE(SocketClient(address).connected());
   calls[0].Reply(TextResponse("bye"));
   EXPECT_TRUE(server_->Drain(milliseconds(10'000)));

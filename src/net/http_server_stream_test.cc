@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 class HttpServerStreamThreaded : public ServerTest {
  protected:
-  // Connects and asks; the stream of the answer.
+  // Connects and sends a request; returns the stream of the answer.
   std::shared_ptr<ReplyStream> Follow(TestHandler& handler, SocketClient& client,
                                       std::string_view request) {
     client.Send(request);
@@ -20,7 +20,7 @@ class HttpServerStreamThreaded : public ServerTest {
   }
 };
 
-TEST_F(HttpServerStreamThreaded, PiecesComeAsTheyAreWritten) {
+TEST_F(HttpServerStreamThreaded, PiecesArriveAsTheyAreWritten) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -47,7 +47,7 @@ TEST_F(HttpServerStreamThreaded, PiecesComeAsTheyAreWritten) {
   EXPECT_EQ(server_->Metrics().streams_open, 0u);
 }
 
-TEST_F(HttpServerStreamThreaded, ComesAfterTheAnswersBeforeIt) {
+TEST_F(HttpServerStreamThreaded, AStreamFollowsTheAnswersBeforeIt) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -64,7 +64,7 @@ TEST_F(HttpServerStreamThreaded, ComesAfterTheAnswersBeforeIt) {
   EXPECT_EQ(client.ReadAnswer().body, "third");
 }
 
-TEST_F(HttpServerStreamThreaded, OldClientsGetItUnchunked) {
+TEST_F(HttpServerStreamThreaded, OldClientsGetAnUnchunkedStream) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -74,7 +74,7 @@ TEST_F(HttpServerStreamThreaded, OldClientsGetItUnchunked) {
   EXPECT_EQ(client.ReadAnswer().body, "plain");
 }
 
-TEST_F(HttpServerStreamThreaded, HeadHasNoStream) {
+TEST_F(HttpServerStreamThreaded, HeadRequestsGetNoStream) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -128,19 +128,19 @@ TEST_F(HttpServerStreamThreaded, TheWriterLearnsOnceThatTheClientHasGone) {
   for (const bool before : {true, false}) {
     SocketClient client = Connect();
     const auto stream = Follow(handler, client, GetText("/"));
-    std::atomic<int> told = 0;
-    if (before) stream->OnChange([&] { told += stream->closed() ? 1 : 0; });
+    std::atomic<int> closings = 0;
+    if (before) stream->OnChange([&] { closings += stream->closed() ? 1 : 0; });
     client.Reset();
     EXPECT_TRUE(Eventually([&] { return stream->closed(); }));
-    if (!before) stream->OnChange([&] { told += stream->closed() ? 1 : 0; });
-    EXPECT_TRUE(Eventually([&] { return told == 1; }));
+    if (!before) stream->OnChange([&] { closings += stream->closed() ? 1 : 0; });
+    EXPECT_TRUE(Eventually([&] { return closings == 1; }));
     EXPECT_FALSE(stream->Write("x"));
     EXPECT_TRUE(Eventually([&] { return server_->Metrics().connections_open == 0; }));
-    EXPECT_EQ(told, 1);
+    EXPECT_EQ(closings, 1);
   }
 }
 
-TEST_F(HttpServerStreamThreaded, AFollowerThatEndsItsSideHasGone) {
+TEST_F(HttpServerStreamThreaded, AStreamEndsWhenTheClientEndsItsSide) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();

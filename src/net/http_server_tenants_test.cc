@@ -1,4 +1,4 @@
-// What the clients of one tenant can take of a server, and what is left to others.
+// What the clients of one tenant can use of a server, and what is left to others.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ void VouchAndEcho(HttpCall call) {
   Echo(std::move(call));
 }
 
-// The head of a body, and some of it.
+// The head of a request with a body, and some of the body.
 std::string BodyText(const std::string& headers, std::size_t length, std::size_t sent) {
   return "POST / HTTP/1.1\r\nHost: a\r\n" + headers + "Content-Length: " + std::to_string(length) +
          "\r\n\r\n" + std::string(sent, 'x');
@@ -42,7 +42,7 @@ TEST_F(HttpServerTenantsThreaded, ATenantHasItsShareOfTheConnections) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(connect(kFirst), 200) << i;
   EXPECT_EQ(connect(kFirst), 503);
   EXPECT_EQ(connect(kFirst), 503);
-  // All tenants together leave a tenth; who was refused makes room.
+  // All tenants together leave a tenth; a refused client makes room.
   for (int i = 0; i < 8; ++i) ASSERT_EQ(connect(kSecond), 200) << i;
   EXPECT_EQ(connect(kSecond), 503);
   EXPECT_EQ(connect(kOperator), 200);
@@ -52,10 +52,10 @@ TEST_F(HttpServerTenantsThreaded, ATenantHasItsShareOfTheConnections) {
     SocketClient another = Connect();
     another.Send(GetText("/", kFirst));
     return another.ReadAnswer().status == 200;
-  })) << "what it gives up it may take again";
+  })) << "released connections may be used again";
 }
 
-TEST_F(HttpServerTenantsThreaded, ABodyThatComesCountsAsAConnectionOfItsTenant) {
+TEST_F(HttpServerTenantsThreaded, AnArrivingBodyCountsAsAConnectionOfItsTenant) {
   TestHandler handler(VouchAndEcho);
   Serve(handler, {.connections_max = 4, .tenant_share = 50});
   std::vector<SocketClient> slow;
@@ -75,7 +75,7 @@ TEST_F(HttpServerTenantsThreaded, ABodyThatComesCountsAsAConnectionOfItsTenant) 
 TEST_F(HttpServerTenantsThreaded, BodiesAreChargedToTheirTenant) {
   TestHandler handler(VouchAndEcho);
   handler.body_bytes_max = 8 << 20;
-  // Bodies have 6 MiB, a tenant's half of them.
+  // Bodies may use 6 MiB, and a tenant half of that.
   Serve(handler, {.tenant_share = 50, .memory_bytes_max = 8 << 20});
   SocketClient holder = Connect();
   holder.Send(BodyText(kFirst, 4'000'000, 2'000'000));
@@ -113,7 +113,7 @@ TEST_F(HttpServerTenantsThreaded, AnswersThatATenantDoesNotReadAreChargedToIt) {
   EXPECT_EQ(second.ReadAnswer().status, 200);
 }
 
-TEST(MemoryChargeTest, WhatIsParsedIsChargedToItsTenantAndEachHasALittle) {
+TEST(MemoryChargeTest, ParsedBodiesAreChargedToTheirTenantAndEachHasAMinimum) {
   constexpr std::size_t kRoom = 8 << 20;  // for what is parsed, of 16 MiB
   TenantAccounts tenants({10, 50});
   const auto account = std::make_shared<MemoryAccount>(16 << 20, 50);
@@ -125,7 +125,7 @@ TEST(MemoryChargeTest, WhatIsParsedIsChargedToItsTenantAndEachHasALittle) {
       << "one request may have it all";
   EXPECT_EQ(charges[1].Take(account, MemoryClaim::kBody, one, 1), Outcome::kNotNow);
   EXPECT_EQ(charges[2].Take(account, MemoryClaim::kBody, other, kRoom / 16), Outcome::kTaken)
-      << "a little each tenant has in any case";
+      << "a small amount is available to each tenant";
   EXPECT_EQ(charges[3].Take(account, MemoryClaim::kBody, other, kRoom / 16), Outcome::kNotNow);
   charges[0].Release();
   EXPECT_EQ(charges[0].Take(account, MemoryClaim::kBody, one, kRoom / 4), Outcome::kTaken);

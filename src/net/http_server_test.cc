@@ -39,7 +39,7 @@ TEST_F(HttpServerTest, AnswersRequestAfterRequestOnOneConnection) {
   EXPECT_GT(handler.rounds, 0);
 }
 
-TEST_F(HttpServerTest, ReadsARequestThatComesByteByByte) {
+TEST_F(HttpServerTest, ReadsARequestThatArrivesByteByByte) {
   TestHandler handler(Echo);
   Serve(handler);
   SocketClient client = Connect();
@@ -69,7 +69,7 @@ TEST_F(HttpServerTest, ALargeBodyAndAnswerGoThrough) {
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes == 0; }));
 }
 
-TEST_F(HttpServerTest, TellsAClientThatExpectsItToContinue) {
+TEST_F(HttpServerTest, SendsContinueToAClientThatExpectsIt) {
   TestHandler handler(Echo);
   Serve(handler);
   SocketClient client = Connect();
@@ -161,7 +161,7 @@ TEST_F(HttpServerTest, MalformedRequestsGetAProblemAndTheConnectionEnds) {
   EXPECT_EQ(server_->Metrics().requests_total, 1u);
 }
 
-TEST_F(HttpServerTest, LimitsHaveTheirStatuses) {
+TEST_F(HttpServerTest, EachLimitHasItsStatus) {
   TestHandler handler(Echo);
   handler.body_bytes_max = 10;
   Serve(handler, {.head_bytes_max = 500, .headers_max = 5, .target_bytes_max = 100});
@@ -182,7 +182,7 @@ TEST_F(HttpServerTest, LimitsHaveTheirStatuses) {
   EXPECT_EQ(status_of(GetText("/", "A:\r\nB:\r\nC:\r\nD:\r\nE:\r\n")), 431);
 }
 
-TEST_F(HttpServerTest, WhoIsRefusedWhileSendingCanSendToTheEndAndReadWhy) {
+TEST_F(HttpServerTest, AClientRefusedWhileSendingCanReadTheAnswer) {
   TestHandler handler(Echo);
   Serve(handler);
   SocketClient client = Connect();
@@ -200,7 +200,7 @@ TEST_F(HttpServerTest, ACallThatIsDroppedIsAnsweredWith500) {
   EXPECT_NE(answer.body.find("INTERNAL_ERROR"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, AnswersAreCompressedForThoseWhoTakeIt) {
+TEST_F(HttpServerTest, AnswersAreCompressedForClientsThatAcceptIt) {
   const std::string text(10'000, 'z');
   TestHandler handler([&](HttpCall call) {
     ServerResponse response = TextResponse(text);

@@ -17,7 +17,7 @@
 namespace everstep {
 namespace {
 
-// A certificate that signs itself, and its key, as two PEM files.
+// A self-signed certificate and its key, as two PEM files.
 void WriteCertificate(const std::filesystem::path& directory, const std::string& name) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), X509_free);
@@ -38,7 +38,7 @@ void WriteCertificate(const std::filesystem::path& directory, const std::string&
   BIO_free(out);
 }
 
-// A TLS client that trusts anyone.
+// A TLS client that verifies no certificate.
 class TlsClient {
  public:
   explicit TlsClient(SocketClient client, int version_max = TLS1_3_VERSION)
@@ -72,7 +72,7 @@ class TlsClient {
     const int size = static_cast<int>(text.size());
     EXPECT_EQ(Uninterrupted([&] { return SSL_write(ssl_.get(), text.data(), size); }), size);
   }
-  // Reads until `end` stands at the end of what came, or no more comes.
+  // Reads until the input ends with `end`, or no more arrives.
   std::string ReadUntil(std::string_view end) {
     std::string text;
     std::vector<char> piece(16 << 10);
@@ -86,7 +86,7 @@ class TlsClient {
   }
 
  private:
-  // A socket that waits for so long and no longer is interrupted also where no signal is handled.
+  // A socket with a timeout is interrupted by signals even where none is handled.
   template <typename Call>
   static int Uninterrupted(const Call& call) {
     int result = 0;
@@ -185,7 +185,7 @@ TEST_F(HttpServerTlsThreaded, ReadsTheCertificateAgain) {
   EXPECT_TRUE(before.ReadUntil("GET /old ").starts_with("HTTP/1.1 200"));
 }
 
-TEST_F(HttpServerTlsThreaded, AClientTrustsTheAuthoritiesItIsGivenAndNoOthers) {
+TEST_F(HttpServerTlsThreaded, AClientTrustsOnlyTheGivenAuthorities) {
   TestHandler handler(Echo);
   ServeSecurely(handler);
   WriteCertificate(directory_.path(), "127.0.0.1");
@@ -204,7 +204,7 @@ TEST_F(HttpServerTlsThreaded, AClientTrustsTheAuthoritiesItIsGivenAndNoOthers) {
   EXPECT_EQ(client.SendAndWait(request).failure, HttpFailure::kTls);
 }
 
-TEST(CertificateTest, SaysWhoseItIsAndForHowLong) {
+TEST(CertificateTest, ReadsSubjectAndValidity) {
   const TemporaryDirectory directory;
   WriteCertificate(directory.path(), "everstep.example");
   const auto view = ReadCertificate(directory / "server.crt", directory / "server.key");
@@ -213,7 +213,7 @@ TEST(CertificateTest, SaysWhoseItIsAndForHowLong) {
   EXPECT_EQ(view->valid_until - view->valid_from, std::chrono::seconds(3'660));
 }
 
-TEST(CertificateTest, NeedsItsOwnKey) {
+TEST(CertificateTest, RequiresTheMatchingKey) {
   const TemporaryDirectory directory;
   WriteCertificate(directory.path(), "one");
   const std::string key = directory / "other.key";

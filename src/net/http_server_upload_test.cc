@@ -1,4 +1,4 @@
-// Bodies that are streamed: the fixture's handler takes those of /upload piece by piece.
+// Streamed bodies: the fixture's handler takes those of /upload piece by piece.
 
 #include <thread>
 
@@ -25,7 +25,7 @@ class Taker {
   explicit Taker(const HttpCall& call) : body_(call.body()) {
     body_->OnChange([news = news_] {
       const std::lock_guard lock(news->mutex);
-      ++news->told;
+      ++news->notified;
       news->changed.notify_all();
     });
   }
@@ -37,14 +37,14 @@ class Taker {
       if (!piece.bytes.empty() || piece.state != State::kComing) return piece;
       std::unique_lock lock(news_->mutex);
       if (!news_->changed.wait_for(lock, std::chrono::seconds(10),
-                                   [this] { return news_->told > seen_; })) {
-        ADD_FAILURE() << "nothing has come";
+                                   [this] { return news_->notified > seen_; })) {
+        ADD_FAILURE() << "nothing has arrived";
         return {};
       }
-      seen_ = news_->told;
+      seen_ = news_->notified;
     }
   }
-  // Waits until all has come, in pieces of at most `piece_bytes_max`.
+  // Waits until everything has arrived, in pieces of at most `piece_bytes_max`.
   std::string All(State& state, std::size_t piece_bytes_max = kWindow) {
     std::string body;
     while (true) {
@@ -61,22 +61,22 @@ class Taker {
     EXPECT_EQ(state, State::kWhole);
     return body;
   }
-  // Takes and throws away, until nothing comes any more.
+  // Takes and discards, until nothing arrives any more.
   State End() {
     State state = State::kComing;
     All(state);
     return state;
   }
-  int told() const {
+  int notified() const {
     const std::lock_guard lock(news_->mutex);
-    return news_->told;
+    return news_->notified;
   }
 
  private:
   struct News {
     std::mutex mutex;
     std::condition_variable changed;
-    int told = 0;
+    int notified = 0;
   };
   const std::shared_ptr<RequestBody> body_;
   const std::shared_ptr<News> news_ = std::make_shared<News>();
@@ -114,7 +114,7 @@ TEST_F(HttpServerUploadThreaded, TheHandlerGetsTheRequestBeforeItsBody) {
   EXPECT_EQ(piece.bytes, "def");
   if (piece.state == State::kComing) piece = taker.Next();
   EXPECT_EQ(piece.state, State::kWhole);
-  // What follows the body is the next request, answered in its turn.
+  // The next request after the body is answered in its turn.
   auto next = handler.WaitForCalls(1);
   EXPECT_EQ(next[0].body(), nullptr);
   next[0].Reply(TextResponse("second"));
@@ -136,7 +136,7 @@ TEST_F(HttpServerUploadThreaded, OneConnectionServesManyUploads) {
     calls[0].Reply(TextResponse("taken"));
     EXPECT_EQ(client.ReadAnswer().body, "taken");
   }
-  // One that has no body is whole when its head is.
+  // A request without a body is complete with its head.
   client.Send(PostText("/upload", ""));
   EXPECT_EQ(handler.WaitForCalls(1)[0].body(), nullptr);
   EXPECT_EQ(client.ReadAnswer().status, 500);
@@ -148,7 +148,7 @@ TEST_F(HttpServerUploadThreaded, OneConnectionServesManyUploads) {
   EXPECT_TRUE(client.AtEnd());
 }
 
-TEST_F(HttpServerUploadThreaded, ATakerIsToldOnceUntilItHasTakenAll) {
+TEST_F(HttpServerUploadThreaded, ATakerIsNotifiedOnceUntilItHasTakenAll) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -156,12 +156,12 @@ TEST_F(HttpServerUploadThreaded, ATakerIsToldOnceUntilItHasTakenAll) {
   auto calls = handler.WaitForCalls(1);
   Taker taker(calls[0]);
   client.Send("a");
-  ASSERT_TRUE(Eventually([&] { return taker.told() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return taker.notified() == 1; }));
   const std::uint64_t received = server_->Metrics().bytes_received;
   client.Send("bc");
   ASSERT_TRUE(Eventually([&] { return server_->Metrics().bytes_received == received + 2; }));
   EXPECT_EQ(taker.Whole(), "abc");
-  EXPECT_EQ(taker.told(), 1);
+  EXPECT_EQ(taker.notified(), 1);
 }
 
 TEST_F(HttpServerUploadThreaded, AClientIsNotReadWhileTheTakerIsBehind) {
@@ -178,7 +178,7 @@ TEST_F(HttpServerUploadThreaded, AClientIsNotReadWhileTheTakerIsBehind) {
   auto calls = handler.WaitForCalls(1);
   Taker taker(calls[0]);
   ASSERT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes >= kWindow; }));
-  // Whoever else asks is answered meanwhile, and still no more is read of the body.
+  // Other clients are answered meanwhile, and still no more of the body is read.
   SocketClient other = Connect();
   for (int i = 0; i < 20; ++i) {
     other.Send(GetText("/"));
@@ -214,7 +214,7 @@ TEST_F(HttpServerUploadThreaded, AClientThatIsNotReadIsNotLate) {
   auto calls = handler.WaitForCalls(1);
   Taker taker(calls[0]);
   ASSERT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes >= kWindow; }));
-  // Another, who really is late, tells that the time is over.
+  // Another client that really is late shows that the timeout has passed.
   SocketClient late = Connect();
   late.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc");
   EXPECT_EQ(late.ReadAnswer().status, 408);
@@ -239,7 +239,7 @@ TEST_F(HttpServerUploadThreaded, AClientThatSendsNoMoreIsTimedOutWith408) {
   EXPECT_EQ(server_->Metrics().buffered_bytes, 0u);
 }
 
-TEST_F(HttpServerUploadThreaded, OfAClientThatHasGoneTheTakerIsTold) {
+TEST_F(HttpServerUploadThreaded, TheTakerIsNotifiedWhenTheClientIsGone) {
   TestHandler handler;
   Serve(handler, {.upload_bytes_max = kWindow});
   for (const bool reset : {true, false}) {
@@ -257,7 +257,7 @@ TEST_F(HttpServerUploadThreaded, OfAClientThatHasGoneTheTakerIsTold) {
   EXPECT_EQ(server_->Metrics().buffered_bytes, 0u);
 }
 
-TEST_F(HttpServerUploadThreaded, WhoSendsAllAndNoMoreIsAnswered) {
+TEST_F(HttpServerUploadThreaded, AClientThatEndsItsSideAfterTheBodyIsAnswered) {
   TestHandler handler;
   Serve(handler, {.upload_bytes_max = 1'000});
   const std::string body = SomeText(kWindow);
@@ -279,7 +279,7 @@ TEST_F(HttpServerUploadThreaded, CompressedBodiesAreUnpackedAsTheyAreTaken) {
   handler.body_bytes_max = 20 << 20;
   Serve(handler, {.upload_bytes_max = kWindow});
   SocketClient client = Connect();
-  // A few bytes that stand for many: what comes out of them is not held either.
+  // A few bytes decode to many: the output is not held either.
   const std::string body(16 << 20, 'a');
   client.Send(PostText("/upload", Gzip(body), "Content-Encoding: gzip\r\n"));
   auto calls = handler.WaitForCalls(1);
@@ -290,7 +290,7 @@ TEST_F(HttpServerUploadThreaded, CompressedBodiesAreUnpackedAsTheyAreTaken) {
   EXPECT_EQ(client.ReadAnswer().body, "done");
 }
 
-TEST_F(HttpServerUploadThreaded, OneThatIsTooLargeIsRefused) {
+TEST_F(HttpServerUploadThreaded, ABodyThatIsTooLargeIsRefused) {
   TestHandler handler;
   handler.body_bytes_max = 100'000;
   Serve(handler, {.upload_bytes_max = kWindow});
@@ -316,7 +316,7 @@ TEST_F(HttpServerUploadThreaded, OneThatIsTooLargeIsRefused) {
   }
 }
 
-TEST_F(HttpServerUploadThreaded, ABodyThatIsWrongIsRefused) {
+TEST_F(HttpServerUploadThreaded, AMalformedBodyIsRefused) {
   TestHandler handler;
   Serve(handler);
   for (const std::string& text : {HeadText("Transfer-Encoding: chunked\r\n") + "3\r\nabcdef",
@@ -329,7 +329,7 @@ TEST_F(HttpServerUploadThreaded, ABodyThatIsWrongIsRefused) {
   EXPECT_EQ(server_->Metrics().requests_malformed, 2u);
 }
 
-TEST_F(HttpServerUploadThreaded, WhoIsRefusedAtOnceIsNotAskedForTheBody) {
+TEST_F(HttpServerUploadThreaded, ARefusedClientGetsNoContinue) {
   TestHandler handler([](HttpCall call) { call.Reply(TextResponse("no", 403)); });
   Serve(handler);
   SocketClient polite = Connect();
@@ -338,7 +338,7 @@ TEST_F(HttpServerUploadThreaded, WhoIsRefusedAtOnceIsNotAskedForTheBody) {
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.headers.at("connection"), "close");
   EXPECT_TRUE(polite.AtEnd());
-  // Who sends it all the same gets the answer, too.
+  // A client that sends the body nevertheless gets the answer, too.
   SocketClient hasty = Connect();
   hasty.Send(PostText("/upload", std::string(500'000, 'a')) + GetText("/"));
   EXPECT_EQ(hasty.ReadAnswer().status, 403);
@@ -346,7 +346,7 @@ TEST_F(HttpServerUploadThreaded, WhoIsRefusedAtOnceIsNotAskedForTheBody) {
   EXPECT_EQ(server_->Metrics().requests_total, 2u);
 }
 
-TEST_F(HttpServerUploadThreaded, WhoAsksForItIsToldToSendTheBody) {
+TEST_F(HttpServerUploadThreaded, AClientThatExpectsItGetsContinue) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();
@@ -371,7 +371,7 @@ TEST_F(HttpServerUploadThreaded, AnAnswerBeforeTheEndEndsTheUpload) {
   calls[0].Reply(TextResponse("full", 507));
   EXPECT_EQ(client.ReadAnswer().status, 507);
   EXPECT_EQ(taker.End(), State::kBroken);
-  // One that nobody wants to answer is answered, too.
+  // A call that is dropped unanswered is answered, too.
   SocketClient other = Connect();
   other.Send(HeadText("Content-Length: 9\r\n") + "abc");
   handler.WaitForCalls(1).clear();
@@ -391,7 +391,7 @@ TEST_F(HttpServerUploadThreaded, BodiesThatWouldFillTheMemoryAreRefused) {
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes == 0; }));
 }
 
-TEST_F(HttpServerUploadThreaded, DrainLetsAnUploadComeToItsEnd) {
+TEST_F(HttpServerUploadThreaded, DrainLetsAnUploadFinish) {
   TestHandler handler;
   Serve(handler);
   SocketClient client = Connect();

@@ -49,7 +49,7 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
-// Where a proxy is, read as libcurl reads it. A port that is not given stays empty.
+// Parses the address of a proxy as libcurl does. A missing port stays empty.
 Origin ProxyOrigin(const std::string& url) {
   Origin origin;
   CURLU* parts = curl_url();
@@ -87,7 +87,7 @@ Origin OriginOf(const std::string& url) {
   return origin;
 }
 
-// What another origin may see. Anything else could be a credential.
+// Whether another origin may see the header. Any other header could be a credential.
 bool MayTravel(std::string_view lower_name) {
   constexpr std::array<std::string_view, 6> kHarmless = {"accept",          "accept-language",
                                                          "accept-encoding", "content-type",
@@ -100,7 +100,7 @@ void Set(CURL* handle, CURLoption option, T value) {
   EVERSTEP_ASSERT(curl_easy_setopt(handle, option, value) == CURLE_OK);
 }
 
-// The operator's proxies may have any address; all others are judged.
+// The operator's proxies may have any address; all other addresses are checked.
 curl_socket_t OnSocket(void* judge, curlsocktype /*purpose*/, curl_sockaddr* address) {
   auto& guard = *static_cast<AddressGuard*>(judge);
   if (guard.judges && !guard.policy.Allows(address->addr)) {
@@ -121,20 +121,20 @@ void InitialiseCurl() {
 void SetConnecting(CURL* handle, const HttpRequest& request, AddressGuard& guard) {
   guard.judges = request.proxy.empty() || !guard.trusts_proxy;
   Set(handle, CURLOPT_NOSIGNAL, 1L);
-  // A request that is cancelled does not wait for the resolver.
+  // A cancelled request does not wait for the resolver.
   Set(handle, CURLOPT_QUICK_EXIT, 1L);
   Set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   Set(handle, CURLOPT_FOLLOWLOCATION, 0L);
   Set(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
-  // An empty text, unlike none at all, keeps the proxy variables of the environment out.
+  // An empty text, unlike none at all, disables the proxy variables of the environment.
   Set(handle, CURLOPT_PROXY, request.proxy.c_str());
-  // Likewise: NO_PROXY would turn a request to a proxy into a direct one.
+  // Likewise NO_PROXY, which would turn a proxied request into a direct one.
   Set(handle, CURLOPT_NOPROXY, "");
   Set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
   Set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
   if (!request.ca_file.empty()) {
     Set(handle, CURLOPT_CAINFO, request.ca_file.c_str());
-    Set(handle, CURLOPT_CAPATH, static_cast<char*>(nullptr));  // that file alone
+    Set(handle, CURLOPT_CAPATH, static_cast<char*>(nullptr));  // only that file
   }
   Set(handle, CURLOPT_OPENSOCKETFUNCTION, &OnSocket);
   Set(handle, CURLOPT_OPENSOCKETDATA, &guard);
@@ -177,7 +177,8 @@ HttpTransfer::HttpTransfer(HttpRequest request, const AddressPolicy& policy,
   EVERSTEP_ASSERT(handle_ != nullptr);
 }
 
-// A proxy is an address like any other, and reaches what it will for whoever may use it.
+// A proxy could bypass the policy: its own address needs permission, and so does the host that it
+// is to reach.
 bool HttpTransfer::CheckProxy(HttpOutcome& failure) {
   if (request_.proxy.empty()) return true;
   const Origin proxy = ProxyOrigin(request_.proxy);
@@ -187,13 +188,14 @@ bool HttpTransfer::CheckProxy(HttpOutcome& failure) {
       });
   failure.failure = HttpFailure::kAddressNotAllowed;
   if (!guard_.trusts_proxy && std::ranges::find(proxies_, kAnyProxy) == proxies_.end()) {
-    failure.message = "the proxy " + proxy.host + (proxy.port.empty() ? "" : ":" + proxy.port) +
-                      " is not allowed; the operator's setting tools.proxies lists those that are";
+    failure.message =
+        "the proxy " + proxy.host + (proxy.port.empty() ? "" : ":" + proxy.port) +
+        " is not allowed; the operator's setting tools.proxies lists the allowed proxies";
     return false;
   }
   const std::string host = OriginOf(request_.url).host;
   if (!guard_.policy.AllowsHost(host)) {
-    failure.message = "connecting to " + host + " is not allowed, by a proxy neither";
+    failure.message = "connecting to " + host + " is not allowed, not even through a proxy";
     return false;
   }
   failure.failure = HttpFailure::kNone;
@@ -208,12 +210,12 @@ bool HttpTransfer::CheckRequest(HttpOutcome& failure) {
   }
   const std::string scheme = OriginOf(request_.url).scheme;
   if ((scheme != "http" && scheme != "https") || HasControl(request_.url)) {
-    failure.message = "the URL must be http:// or https:// and well formed";
+    failure.message = "the URL must be a valid http:// or https:// URL";
     return false;
   }
   for (const auto& [name, value] : request_.headers) {
     if (IsToken(name) && !HasControl(value)) continue;
-    failure.message = "the header '" + name + "' has characters that no header may have";
+    failure.message = "the header '" + name + "' contains invalid characters";
     return false;
   }
   failure.failure = HttpFailure::kNone;
@@ -241,7 +243,7 @@ bool HttpTransfer::Prepare(HttpOutcome& failure) {
   Set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   Set(handle, CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::min(left, request_.connect_timeout).count()));
-  // A peer that is gone is noticed, however long its answer may take.
+  // Detects a dead peer, however long its answer may take.
   Set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   Set(handle, CURLOPT_WRITEFUNCTION, &HttpTransfer::OnBody);
   Set(handle, CURLOPT_WRITEDATA, this);
@@ -283,7 +285,8 @@ bool HttpTransfer::SetHeaders() {
     header_list_.reset(list);
     return true;
   };
-  // libcurl's own additions: waiting for "100 Continue", and a form's type for any body.
+  // Removes what libcurl adds by itself: waiting for "100 Continue", and the type of a form for any
+  // body.
   if (!add("Expect:")) return false;
   for (const auto& [name, value] : request_.headers) {
     typed = typed || Lowered(name) == "content-type";
@@ -315,7 +318,7 @@ std::size_t HttpTransfer::OnHeader(char* bytes, std::size_t size, std::size_t co
   }
   const std::string_view line = Trimmed({bytes, total});
   if (line.starts_with("HTTP/")) {
-    transfer.response_.headers.clear();  // what came before was "100 Continue" or the like
+    transfer.response_.headers.clear();  // those of "100 Continue" or the like
     return total;
   }
   const std::size_t colon = line.find(':');
@@ -326,9 +329,9 @@ std::size_t HttpTransfer::OnHeader(char* bytes, std::size_t size, std::size_t co
   return total;
 }
 
-// Called when a connection is there and the request is about to go. libcurl sends it once more by
-// itself if a connection that was kept breaks without an answer; the peer may have taken it all the
-// same, and only what changes nothing may arrive twice.
+// Called when the connection is established and the request is about to be sent. If a kept
+// connection breaks without an answer, libcurl sends the request again by itself. The peer may have
+// received it nevertheless, so only requests that change nothing may be sent twice.
 int HttpTransfer::OnSend(void* self, char* /*to*/, char* /*from*/, int /*to_port*/,
                          int /*from_port*/) {
   auto& transfer = *static_cast<HttpTransfer*>(self);
@@ -401,7 +404,7 @@ HttpOutcome HttpTransfer::Failure(CURLcode code) const {
     outcome.failure = HttpFailure::kAddressNotAllowed;
     outcome.message = "connecting to " + guard_.refused + " is not allowed";
   } else if (code == CURLE_ABORTED_BY_CALLBACK) {
-    outcome.message = "the connection broke before the answer";
+    outcome.message = "the connection broke before the answer arrived";
   } else if (outcome.failure == HttpFailure::kTimeout) {
     outcome.message = "no answer within " + std::to_string(request_.timeout.count()) + " ms";
   }

@@ -13,11 +13,12 @@
 namespace everstep {
 namespace {
 
-// How long a client may take to see that its connection was closed.
+// How long a client may take to close a connection that the server has ended.
 constexpr std::chrono::milliseconds kLingerTime{2'000};
-// After this time at most the loop hears of an answer that another thread has sent.
+// The longest time after which the loop notices an answer that another thread has sent.
 constexpr int kHearWithinMs = 250;
-// Connections over the limit that are told so at the same time; others are just closed.
+// The number of connections over the limit that get an answer at the same time; others are just
+// closed.
 constexpr std::size_t kRefusedOpenMax = 256;
 
 std::array<std::chrono::milliseconds, kDeadlineKinds> LengthsOf(const HttpServerOptions& options) {
@@ -68,7 +69,8 @@ void IoLoop::Start() {
 }
 
 void IoLoop::Run() {
-  // A peer that closes must not end the process, and signals are for other threads.
+  // Block SIGPIPE, because a peer that closes must not end the process, and all other signals,
+  // which are for other threads.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -83,12 +85,12 @@ void IoLoop::Round() {
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, WaitMilliseconds());
   now_ = SteadyNow();
   unpack_left_ = kUnpackRound;
-  // What was answered elsewhere makes room for the request that follows it.
+  // Answers from other threads first: they make room for the requests that follow.
   inbox_->Take(mail_);
   TakeMail();
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
-    // Null stands for the inbox, which is looked into in every round.
+    // Null stands for the inbox, which is checked in every round.
     if (event.data.ptr != nullptr)
       static_cast<EventTarget*>(event.data.ptr)->OnEvents(event.events);
   }
@@ -99,14 +101,14 @@ void IoLoop::Round() {
   FlushDirty();
   ResumePaused();
   ReportDrained();
-  // One that was marked after it had its turn is looked at once more.
+  // A connection that was marked dirty after its turn is still visited in the next round.
   std::erase_if(closed_, [](const auto& connection) { return !connection->dirty; });
 }
 
 int IoLoop::WaitMilliseconds() {
   if (!resumed_.empty() || !dirty_.empty()) return 0;
   if (!inbox_->BeginWait()) return 0;
-  // While requests are under way, answers may go out that nobody wakes the loop for.
+  // While requests are in flight, other threads may send answers without waking the loop.
   const int most = state_->in_flight.load() > 0 ? kHearWithinMs : -1;
   const auto next = deadlines_.Next();
   if (!next) return most;
@@ -160,13 +162,13 @@ void IoLoop::Deal(UniqueFd socket, std::string peer_address) {
 
 void IoLoop::TurnAway(UniqueFd socket, const std::string& peer_address) {
   LoopCounters::Add(counters_.refused);
-  // A secure one would have to be agreed on first, which is just what there is no room for.
+  // An answer over TLS would need a handshake, for which there is no room.
   if (state_->tls != nullptr || refused_open_ >= kRefusedOpenMax) return;
   Adopt(std::move(socket), peer_address, true);
 }
 
 bool IoLoop::MakeRoom() {
-  constexpr int kLookedAt = 64;  // requests of others may be under way
+  constexpr int kLookedAt = 64;  // others may have requests in flight
   int looked_at = 0;
   for (Connection* connection : unproven_) {
     if (++looked_at > kLookedAt) break;
@@ -194,7 +196,8 @@ void IoLoop::Adopt(UniqueFd socket, const std::string& peer_address, bool refuse
   MarkDirty(*connection);
   if (refused) {
     ++refused_open_;
-    connection->Refuse({503, "TOO_MANY_CONNECTIONS", "the server has no room for a connection"});
+    connection->Refuse(
+        {503, "TOO_MANY_CONNECTIONS", "the server has reached a limit of connections"});
   } else if (draining_) {
     connection->BeginDrain();
   }
@@ -215,8 +218,8 @@ void IoLoop::SetDeadline(Connection& connection, Deadline kind) {
   deadlines_.Set(connection, kind, now_);
 }
 
-// Pausing and releasing look at each other's number after writing their own, so that one of the two
-// sees that there is room again.
+// Pausing and releasing each write their own number before they read the other's, so that one of
+// the two sees that there is room again.
 bool IoLoop::MayTakeRequest(Connection& connection) {
   if (state_->in_flight.load() < state_->options.in_flight_max) return true;
   if (std::exchange(connection.paused, true)) return false;
@@ -266,8 +269,8 @@ void IoLoop::ExpireDeadlines() {
   }
 }
 
-// What becomes dirty meanwhile is for the next round, which then begins at once: nobody who writes
-// as fast as a client reads holds up the others.
+// What becomes dirty meanwhile waits for the next round, which then begins at once, so that a
+// handler that writes as fast as a client reads does not hold up others.
 void IoLoop::FlushDirty() {
   flushing_.swap(dirty_);
   for (Connection* connection : flushing_) {
@@ -279,7 +282,7 @@ void IoLoop::FlushDirty() {
   flushing_.clear();
 }
 
-// What is left of each it sends by itself.
+// Each connection sends its rest by itself.
 void IoLoop::SendTogether() {
   for (auto next = flushing_.begin(); next != flushing_.end();) {
     sending_.clear();

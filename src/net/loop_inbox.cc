@@ -78,7 +78,7 @@ void LoopInbox::Close() {
 }
 
 // The eventfd is watched edge-triggered and never read: each write is an event, and the counter
-// cannot run full in the lifetime of a machine.
+// cannot overflow in the lifetime of a machine.
 void LoopInbox::WriteWake() {
   const std::uint64_t one = 1;
   EVERSTEP_ASSERT(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));

@@ -14,7 +14,7 @@ LoopPost Socket() {
   return post;
 }
 
-// How often the loop was woken since this was last asked.
+// How often the loop was woken since the last call.
 std::uint64_t WakeUps(const LoopInbox& inbox) {
   std::uint64_t count = 0;
   return ::read(inbox.wake_fd(), &count, sizeof(count)) == sizeof(count) ? count : 0;
@@ -32,7 +32,7 @@ TEST(LoopInbox, WakesALoopThatWaitsOnceForManyPosts) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(inbox.Post(Socket()));
   EXPECT_EQ(WakeUps(inbox), 1u);
   EXPECT_EQ(Take(inbox).posts.size(), 5u);
-  // Awake, it needs no wake-up, but must not begin to wait.
+  // While awake it needs no wake-up, but must not begin to wait.
   EXPECT_TRUE(inbox.Post(Socket()));
   EXPECT_EQ(WakeUps(inbox), 0u);
   EXPECT_FALSE(inbox.BeginWait());
@@ -43,7 +43,7 @@ TEST(LoopInbox, WakesALoopThatWaitsOnceForManyPosts) {
   EXPECT_FALSE(inbox.BeginWait());
 }
 
-TEST(LoopInbox, WhatCanWaitWakesNobodyAndIsFoundAwake) {
+TEST(LoopInbox, APostThatCanWaitDoesNotWakeTheLoop) {
   LoopInbox inbox;
   ASSERT_TRUE(inbox.BeginWait());
   EXPECT_TRUE(inbox.Post(Socket(), LoopInbox::Urgency::kCanWait));
@@ -55,7 +55,7 @@ TEST(LoopInbox, WhatCanWaitWakesNobodyAndIsFoundAwake) {
   EXPECT_FALSE(inbox.BeginWait());
 }
 
-TEST(LoopInbox, WhatMakesAnAnswerWakesTheLoopAndKeepsItAwake) {
+TEST(LoopInbox, AnswerWorkWakesTheLoopAndKeepsItAwake) {
   struct Work final : AnswerWork {
     void Answer() override {}
   };

@@ -9,7 +9,7 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kPieceBytes = 16 << 10;  // a piece of that size is not appended to
+constexpr std::size_t kPieceBytes = 16 << 10;  // nothing is appended to a piece of this size
 constexpr std::size_t kSpareBytesMax = 32 << 10;
 constexpr std::size_t kSpareMax = 64;
 constexpr std::size_t kFirstBytes = 512;

@@ -7,7 +7,7 @@
 namespace everstep {
 namespace {
 
-// Room made before a byte of the body has come, whatever length is claimed.
+// The most that is reserved before a byte of the body has arrived, whatever length is claimed.
 constexpr std::size_t kBodyReserveMax = 64 << 10;
 constexpr HttpRefusal kTooLarge = {413, "CONTENT_TOO_LARGE", "the body is too large"};
 
@@ -60,7 +60,7 @@ RequestReader::Outcome RequestReader::ReadHead(std::string_view& input) {
   return Outcome::kRequest;
 }
 
-// A body that is there already costs nothing to take: only of others the handler is asked.
+// A body that has already arrived costs nothing to take, so the handler is asked only about others.
 bool RequestReader::IsRefusedByHead(std::string_view input) {
   const HeadFacts& facts = head_.facts();
   const bool is_here = facts.framing == BodyFraming::kLength && !facts.gzip_body &&

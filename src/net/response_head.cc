@@ -15,7 +15,7 @@
 namespace everstep {
 namespace {
 
-// What only the server can know.
+// Headers that only the server may set.
 bool IsServersOwn(std::string_view name) {
   switch (name.size()) {
     case 4:

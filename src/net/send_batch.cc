@@ -49,10 +49,10 @@ void Store(std::uint32_t& shared, std::uint32_t value) {
 
 }  // namespace
 
-// A queue of orders to the kernel, and one of its answers.
+// A queue of submissions to the kernel, and one of its completions.
 class SendBatch::Ring {
  public:
-  // Null: the system allows none.
+  // Returns null if the system does not allow it.
   static std::unique_ptr<Ring> Open() {
     io_uring_params params{};
     UniqueFd fd(static_cast<int>(::syscall(__NR_io_uring_setup, kMost, &params)));
@@ -75,8 +75,8 @@ class SendBatch::Ring {
     Store(*order_tail_, *order_tail_ + 1);
   }
 
-  // Everything that was put is done or taken back. What the kernel has accepted is waited for: it
-  // reads the bytes.
+  // Submits everything that was put. On return each is completed or withdrawn. Waits for what the
+  // kernel has accepted, because it reads the bytes.
   void Run(std::uint32_t count, std::span<std::size_t> sent) {
     std::uint32_t accepted = 0;
     for (std::uint32_t answered = 0; answered < count;) {

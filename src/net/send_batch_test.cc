@@ -32,13 +32,13 @@ std::string Received(const Pair& pair) {
 class SendBatchTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!batch_.usable()) GTEST_SKIP() << "the system allows no rings";
+    if (!batch_.usable()) GTEST_SKIP() << "the system does not allow io_uring";
   }
 
   SendBatch batch_;
 };
 
-// Often enough that every place of the ring is used again.
+// Often enough that every slot of the ring is reused.
 TEST_F(SendBatchTest, EachGetsItsBytes) {
   for (std::size_t round = 0; round < 300; ++round) {
     std::vector<Pair> pairs(1 + round % 7);
@@ -59,7 +59,7 @@ TEST_F(SendBatchTest, EachGetsItsBytes) {
   }
 }
 
-TEST_F(SendBatchTest, AsManyAsFit) {
+TEST_F(SendBatchTest, SendsAsManyAsFit) {
   const Pair pair = Connected();
   std::vector<std::string> texts;
   std::string all;
@@ -89,7 +89,7 @@ TEST_F(SendBatchTest, OneThatCannotSendDoesNotHoldUpTheOthers) {
   EXPECT_EQ(Received(good), "here");
 }
 
-TEST_F(SendBatchTest, PartOfALargeOne) {
+TEST_F(SendBatchTest, SendsPartOfALargeOne) {
   const Pair pair = Connected();
   const std::string much(16 << 20, 'x');
   batch_.Add(pair.ours.get(), much);

@@ -59,11 +59,11 @@ std::size_t ServerBody::held() const {
 
 void ServerBody::Tell(std::unique_lock<std::mutex> lock) {
   const std::shared_ptr<const Changed> changed = changed_;
-  // What it holds may hold this body: after the last word it is let go.
+  // `changed` may own this body, so it is released with the last call.
   if (state_ != State::kComing) changed_.reset();
-  const bool tell = changed != nullptr && !std::exchange(told_, true);
+  const bool notify = changed != nullptr && !std::exchange(told_, true);
   lock.unlock();
-  if (tell) (*changed)();
+  if (notify) (*changed)();
 }
 
 }  // namespace everstep

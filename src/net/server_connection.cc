@@ -18,11 +18,11 @@ using Connection = HttpCall::Connection;
 
 // Requests of one connection that may wait for their answers.
 constexpr std::size_t kPipelineMax = 32;
-// Room for answers that a quiet connection keeps.
+// The number of slots that a quiet connection keeps.
 constexpr std::size_t kSlotsKept = 4;
 // A larger answer seldom fits into the socket's buffer.
 constexpr std::size_t kDirectBytesMax = 32 << 10;
-// Answers that the client has not taken; then its requests are not read.
+// Bytes of answers that the client has not taken; beyond it its requests are not read.
 constexpr std::size_t kUnsentMax = 256 << 10;
 
 HeadLimits LimitsOf(const HttpServerOptions& options) {
@@ -71,7 +71,7 @@ void Connection::Answer(std::uint64_t number, ServerAnswer answer) {
 
 void Connection::AnswerBy(std::uint64_t number, std::unique_ptr<AnswerWork> work) {
   if (inbox_->OnLoopThread() || IsDirect(number)) return work->Answer();
-  // The work may be done, and the connection gone, before it has been posted to the end.
+  // The work may be done and this connection gone before Post returns.
   const std::shared_ptr<LoopInbox> inbox = inbox_;
   inbox->Post(std::move(work));
 }
@@ -109,8 +109,8 @@ void Connection::Receive() {
     case Channel::Outcome::kBroken:
       return Close();
     case Channel::Outcome::kEnd:
-      // Who follows a stream and sends no more has gone, and so has who was to send the rest of a
-      // body. Others may still want their answers.
+      // A client that reads a stream or has to send the rest of a body is gone if it ends its side.
+      // Others may still want their answers.
       if (lingering_ || streaming() || upload_ != nullptr) return Close();
       peer_ended_ = stop_reading_ = true;
       return;
@@ -237,7 +237,7 @@ void Connection::Deliver(std::uint64_t number, ServerAnswer answer) {
     if (answer.stream != nullptr) answer.stream->Close();
     return;
   }
-  // Answered before the end of its body: the rest is not waited for.
+  // Answered before the end of its body: do not wait for the rest.
   if (upload_ != nullptr && number == last_number()) DropUpload();
   Slot& slot = slots_[static_cast<std::size_t>(number - first_number_)];
   EVERSTEP_ASSERT(!slot.ready);
@@ -329,7 +329,7 @@ void Connection::OnDeadline(Deadline missed) {
   if (!channel_.established() || (missed != Deadline::kHead && missed != Deadline::kBody)) {
     return Close();
   }
-  Refuse({408, "REQUEST_TIMEOUT", "the request did not come in time"});
+  Refuse({408, "REQUEST_TIMEOUT", "the request did not arrive in time"});
 }
 
 void Connection::BeginDrain() {

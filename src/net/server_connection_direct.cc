@@ -1,8 +1,9 @@
-// Answers that are sent by the thread that has them. To wake the loop for it takes longer than the
-// rest of a small call; so while there is little to do, whoever answers the only request of a
-// connection writes to the socket, and the loop hears of it when it is awake for something else.
+// Answers that are sent by the thread that has made them. Waking the loop takes longer than the
+// rest of a small call. So while few requests are in flight, the thread that answers the only
+// request of a connection writes to the socket itself, and the loop learns of it when it is awake
+// for something else.
 //
-// The loop itself writes nothing meanwhile: answers go out in the order of the requests, and this
+// The loop writes nothing meanwhile, because answers are sent in the order of the requests and this
 // is the first. It may close the socket, which takes the lock.
 
 #include <utility>
@@ -15,7 +16,7 @@
 namespace everstep {
 namespace {
 
-// With more requests than this under way it pays to wake the loop for several answers at once.
+// With more requests in flight it pays to wake the loop for several answers at once.
 constexpr std::size_t kInFlightMax = 8;
 
 }  // namespace

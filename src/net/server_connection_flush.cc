@@ -13,7 +13,7 @@ using Connection = HttpCall::Connection;
 void Connection::PrepareFlush() {
   if (closed_) return;
   if (!BreakStreams()) return Close();
-  Advance();  // what streams have got
+  Advance();  // write what streams have received
   if (awaits_body() && reader_.TakeContinue()) {
     out_.Tail() += "HTTP/1.1 100 Continue\r\n\r\n";
   }
@@ -47,7 +47,7 @@ void Connection::FinishFlush() {
   received_ = sent_ = false;
 }
 
-// False: the answer cannot be completed.
+// False: an answer cannot be completed.
 bool Connection::BreakStreams() {
   for (const Slot& slot : slots_) {
     if (slot.answer.stream == nullptr) continue;
@@ -72,7 +72,7 @@ bool Connection::Send() {
 
 void Connection::SettleStream() {
   if (slots_.empty() || slots_.front().answer.stream == nullptr) return;
-  // What the callback does may reach this connection.
+  // The callback may call this connection.
   const std::shared_ptr<ServerStream> stream = slots_.front().answer.stream;
   stream->SetUnsent(out_.bytes());
 }
@@ -123,8 +123,8 @@ void Connection::SettleReading() {
 void Connection::SettleEnd() {
   if (lingering_ || !stop_reading_ || !slots_.empty() || !out_.empty()) return;
   if (peer_ended_) return Close();
-  // Closing at once would reset the connection when the client has sent more, and take the answer
-  // away from it.
+  // Closing at once would reset the connection if the client has sent more, and the client would
+  // lose the answer.
   channel_.EndWriting();
   lingering_ = true;
   loop_.CountLingering();
@@ -141,7 +141,8 @@ void Connection::SettleInterest() {
   loop_.Watch(*this, wanted);
 }
 
-// Since the deadline of the body was set. One byte now and then does not set it anew.
+// Whether the body has kept its rate since its deadline was set. A byte now and then does not
+// restart the deadline.
 bool Connection::IsFastEnough() const {
   using Seconds = std::chrono::duration<double>;
   const Seconds left = at - loop_.now();
@@ -152,25 +153,25 @@ bool Connection::IsFastEnough() const {
 
 void Connection::SettleDeadline() {
   Deadline wanted = Deadline::kIdle;
-  bool anew = received_ || sent_;
+  bool restart = received_ || sent_;
   if (lingering_) {
     wanted = Deadline::kLinger;
-    anew = false;
+    restart = false;
   } else if (!out_.empty()) {
     wanted = Deadline::kWrite;
-    anew = sent_;
+    restart = sent_;
   } else if (awaits_body()) {
-    // A client that is not read is not late.
+    // A client whose socket is not read is not late.
     wanted = upload_full_ ? Deadline::kNone : Deadline::kBody;
-    anew = received_ && !upload_full_ && IsFastEnough();
+    restart = received_ && !upload_full_ && IsFastEnough();
   } else if (!slots_.empty()) {
     wanted = Deadline::kNone;
-    anew = false;
+    restart = false;
   } else if (reader_.in_head() || !channel_.established()) {
     wanted = Deadline::kHead;
-    anew = false;
+    restart = false;
   }
-  if (wanted == kind && !anew) return;
+  if (wanted == kind && !restart) return;
   loop_.SetDeadline(*this, wanted);
   body_bytes_ = 0;
 }

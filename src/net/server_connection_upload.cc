@@ -1,5 +1,6 @@
-// Requests whose bodies are streamed: the handler gets them before the body, and takes that as it
-// comes. Nothing else is read of the connection meanwhile, so that the upload is the last slot.
+// Requests with streamed bodies: the handler gets the request before the body, and takes the body
+// as it arrives. Nothing else is read from the connection meanwhile, so the upload is the last
+// slot.
 
 #include <utility>
 
@@ -10,7 +11,8 @@ namespace everstep {
 
 using Connection = HttpCall::Connection;
 
-// Counts as in flight when its body has come, as others do: who sends slowly holds up nobody.
+// Like others, the request counts as in flight only after its body has arrived, so that slow
+// senders hold up nobody.
 void Connection::BeginUpload() {
   Slot& slot = slots_.emplace_back();
   slot.http_1_0 = reader_.facts().http_1_0;
@@ -31,7 +33,7 @@ bool Connection::ReadUpload(std::string_view& bytes) {
   std::string piece;
   const BodyDecoder::Outcome outcome = reader_.ReadPiece(bytes, body->Room(), piece);
   if (!piece.empty()) body->Write(std::move(piece));
-  // Whoever was told may have answered.
+  // The taker may have answered.
   if (upload_ == nullptr) return false;
   switch (outcome) {
     case BodyDecoder::Outcome::kRefused:
@@ -72,7 +74,7 @@ bool Connection::awaits_body() const {
   return reader_.in_body() && !stop_reading_ && others == 0;
 }
 
-// Never at once: whoever takes may be called by this connection.
+// Posted even on the loop's thread, because the taker may have been called by this connection.
 void Connection::TellOfRoom() {
   inbox_->Post({.kind = LoopPost::Kind::kBodyRoom,
                 .connection = shared_from_this(),

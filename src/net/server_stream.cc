@@ -10,7 +10,7 @@ bool ServerStream::Write(std::string_view piece, bool& wake) {
   if (closed_ || ended_) return false;
   if (piece.empty()) return true;
   const std::size_t queued = pending_.size() + unsent_.load(std::memory_order_relaxed);
-  // A piece that is larger by itself is no sign of a slow reader.
+  // A single piece that is larger does not mean a slow reader.
   if (queued > 0 && queued + piece.size() > bytes_max_) {
     cut_off_ = closed_ = true;
     pending_ = {};
@@ -40,7 +40,7 @@ void ServerStream::Abandon(bool& wake) {
 }
 
 void ServerStream::OnChange(Changed changed, bool& wake) {
-  // Who wants to hear nothing more gives nothing to call.
+  // An empty `changed` ends the notifications.
   std::shared_ptr<const Changed> shared;
   if (changed) shared = std::make_shared<const Changed>(std::move(changed));
   const std::lock_guard lock(mutex_);
@@ -63,7 +63,7 @@ ServerStream::Taken ServerStream::Take() {
   const std::lock_guard lock(mutex_);
   touched_ = false;
   taken.bytes.swap(pending_);
-  // Under the lock, so that no writer sees the bytes in neither place.
+  // Under the lock, so that every writer sees the bytes in one of the two places.
   unsent_.store(unsent_.load(std::memory_order_relaxed) + taken.bytes.size(),
                 std::memory_order_relaxed);
   taken.ended = ended_;
@@ -98,14 +98,14 @@ void ServerStream::Close() {
 
 void ServerStream::TellIfClosed() {
   std::shared_ptr<const Changed> changed;
-  bool tell = false;
+  bool notify = false;
   {
     const std::lock_guard lock(mutex_);
     if (!closed_ || changed_ == nullptr) return;
-    changed.swap(changed_);  // whatever it holds is let go
-    tell = !writer_ended_ && !std::exchange(told_, true);
+    changed.swap(changed_);  // release whatever it holds
+    notify = !writer_ended_ && !std::exchange(told_, true);
   }
-  if (tell) (*changed)();
+  if (notify) (*changed)();
 }
 
 }  // namespace everstep

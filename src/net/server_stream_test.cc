@@ -5,7 +5,7 @@
 namespace everstep {
 namespace {
 
-TEST(ServerStreamTest, WhoWantsToHearNothingMoreIsNotCalled) {
+TEST(ServerStreamTest, AnEmptyCallbackEndsTheNotifications) {
   ServerStream stream(1'000);
   bool wake = false;
   int calls = 0;

@@ -10,9 +10,10 @@
 namespace everstep {
 namespace {
 
-constexpr std::string_view kProtocol = "\x08http/1.1";  // as ALPN writes a list of one
+constexpr std::string_view kProtocol = "\x08http/1.1";  // an ALPN list of one protocol
 
-// Takes HTTP/1.1 of what a client offers, and refuses a client that does not offer it.
+// Selects HTTP/1.1 from the protocols that a client offers, and refuses a client that does not
+// offer it.
 void SetProtocol(SSL_CTX* context) {
   const auto choose = [](SSL* /*ssl*/, const unsigned char** chosen, unsigned char* length,
                          const unsigned char* offered, unsigned int offered_length,
@@ -30,7 +31,7 @@ void SetProtocol(SSL_CTX* context) {
 }
 
 Error Unusable(const std::string& what) {
-  // The first is what the system said of a file; the last says what came of it.
+  // The first error may be the system's error for a file; the last one says what followed from it.
   const unsigned long first = ERR_peek_error();
   const unsigned long code = ERR_peek_last_error();
   const char* reason = ERR_SYSTEM_ERROR(first) ? std::strerror(ERR_GET_REASON(first))
@@ -55,7 +56,7 @@ Status TlsContext::Load() {
   SSL_CTX_set_min_proto_version(raw, TLS1_3_VERSION);
   SSL_CTX_set_mode(raw, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Connections are kept alive, so that resuming sessions would save little.
+  // Connections are kept alive, so resuming sessions would save little.
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(raw, 0);
   SetProtocol(raw);
@@ -66,7 +67,7 @@ Status TlsContext::Load() {
     return Unusable("the key '" + key_file_ + "' cannot be used");
   }
   if (SSL_CTX_check_private_key(raw) != 1) {
-    return Unusable("the key '" + key_file_ + "' does not belong to the certificate");
+    return Unusable("the key '" + key_file_ + "' does not match the certificate");
   }
   const std::lock_guard lock(mutex_);
   context_ = context;
@@ -79,7 +80,7 @@ SslPtr TlsContext::NewSession(int fd) const {
     const std::lock_guard lock(mutex_);
     context = context_;
   }
-  SslPtr session(SSL_new(context.get()));  // holds the context from here on
+  SslPtr session(SSL_new(context.get()));  // keeps the context from here on
   EVERSTEP_ASSERT(session != nullptr);
   EVERSTEP_ASSERT(SSL_set_fd(session.get(), fd) == 1);
   SSL_set_accept_state(session.get());
