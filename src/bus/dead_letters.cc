@@ -1,4 +1,4 @@
-// Dead letters and what is still to be delivered: looking at them, sending them again, giving up.
+// Dead letters and undelivered events: listing, replaying and purging them.
 
 #include <algorithm>
 #include <charconv>
@@ -22,7 +22,7 @@ Error BadArgument(std::string message) {
   return {ErrorCode::kInvalidArgument, std::move(message), {}};
 }
 
-// "<runId>:<runSeq>"; a run's id may have colons too.
+// "<runId>:<runSeq>"; the run id may contain colons.
 std::optional<Place> PlaceOf(std::string_view id) {
   const std::size_t colon = id.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon > kRunIdBytesMax) return std::nullopt;
@@ -36,11 +36,12 @@ class Matcher {
  public:
   static Result<Matcher> Of(const LetterFilter& filter) {
     Matcher matcher(filter);
-    if (filter.run_id.size() > kRunIdBytesMax) return BadArgument("there is no such run");
+    if (filter.run_id.size() > kRunIdBytesMax)
+      return BadArgument("the run id is longer than 512 bytes");
     if (filter.ids.size() > kIdsMax) return BadArgument("name at most 1000 dead letters");
     for (const std::string& id : filter.ids) {
       const auto place = PlaceOf(id);
-      if (!place) return BadArgument("\"" + id + "\" is no dead letter's id: <runId>:<runSeq>");
+      if (!place) return BadArgument("invalid dead letter id \"" + id + "\": use <runId>:<runSeq>");
       matcher.ids_.emplace(place->first.value(), place->second.value());
     }
     if (!filter.event_type.empty()) {
@@ -64,7 +65,7 @@ class Matcher {
   std::optional<EventType> type_;
 };
 
-// Every dead letter in order, until `visit` says no.
+// Visits the dead letters in order until `visit` returns false.
 Status VisitLetters(StateStore& store, DeadLetterQuery query,
                     const std::function<bool(const DeadLetter&)>& visit) {
   query.limit = kLettersPerRead;
@@ -91,9 +92,9 @@ LetterView Rendered(const EventRenderer& renderer, StateReader& reader, const De
   QueuedEvent queued;
   if (events && !events->empty()) view.letter.persisted_at = events->front().persisted_at;
   if (!events || events->empty()) {
-    view.fault = "its run is not there any more";
+    view.fault = "its run no longer exists";
   } else if (!renderer.Render(**run, events->front(), queued)) {
-    view.fault = "the sink's filter does not choose it";
+    view.fault = "the sink's filter does not match it";
   } else {
     view.messages = std::move(queued.messages);
     view.fault = std::move(queued.fault);
@@ -122,7 +123,7 @@ Result<LetterPage> EventBus::Letters(const Caller& caller, const std::string& si
   DeadLetterQuery query{.sink = entry->key, .run_id = RunId(filter.run_id)};
   if (!cursor.empty()) {
     const auto place = PlaceOf(cursor);
-    if (!place) return BadArgument("the cursor is not one of a page before");
+    if (!place) return BadArgument("invalid cursor: pass the one of the previous page");
     query.after_run = place->first;
     query.after_seq = place->second;
   }
@@ -214,7 +215,7 @@ Result<std::uint64_t> EventBus::ReplayLetters(const Caller& caller, const std::s
   auto places = Choose(entry, filter);
   if (!places) return std::move(places).error();
   if (entry.definition.delivery.later_events == "hold") {
-    // A run's letters keep their order only if all of them go.
+    // Replays all letters of each chosen run: only then is their order kept.
     std::set<std::string> runs;
     for (const Place& place : *places) runs.insert(place.first.value());
     places->clear();
@@ -231,7 +232,7 @@ Result<std::uint64_t> EventBus::ReplayLetters(const Caller& caller, const std::s
   const std::uint64_t count = places->size();
   if (dry || count == 0) return count;
   if (!entry.runner) {
-    return BadArgument("sink " + sink_id + " does not run; let it go on first");
+    return BadArgument("sink " + sink_id + " is not running; resume it first");
   }
   const Status begun = entry.runner->Begin({*std::move(places), per_second});
   if (!begun) return begun.error();

@@ -5,16 +5,16 @@
 
 namespace everstep {
 
-// What happens to later events of a run when one of its events is a dead letter.
+// What happens to later events of a run once one of its events is a dead letter.
 enum class LaterEvents : std::uint8_t {
-  kHold,  // they become dead letters too, unsent, and keep their order
-  kPass,  // they are sent
+  kHold,  // become dead letters too, without being sent, and keep their order
+  kPass,  // are sent as usual
 };
 
 struct DeliveryPolicy {
-  std::uint32_t attempts_max = 12;                    // then an event is a dead letter
-  std::chrono::milliseconds backoff_initial{500};     // doubles with each failure,
-  std::chrono::milliseconds backoff_max{5 * 60'000};  // up to this; full jitter
+  std::uint32_t attempts_max = 12;  // after that many, an event becomes a dead letter
+  std::chrono::milliseconds backoff_initial{500};     // doubles with each failure
+  std::chrono::milliseconds backoff_max{5 * 60'000};  // cap; full jitter is applied
   LaterEvents later = LaterEvents::kHold;
   std::uint32_t batch_events_max = 100;
   std::uint64_t batch_bytes_max = 1 << 20;

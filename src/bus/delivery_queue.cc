@@ -7,8 +7,8 @@
 namespace everstep {
 namespace {
 
-// Refusals in a row that are still taken for the events' own: as many as a batch of a hundred needs
-// to be halved until its one bad event stands alone.
+// Consecutive refusals that are still attributed to the events rather than to the receiver: enough
+// to halve a batch of a hundred until its one bad event is sent alone.
 constexpr std::uint32_t kRefusalsInRow = 8;
 constexpr std::size_t kReasonBytesMax = 500;
 
@@ -58,7 +58,7 @@ void DeliveryQueue::WakeDue(Moment now) {
 std::optional<DeliveryQueue::Batch> DeliveryQueue::Take(Moment now) {
   if (gone_ || in_flight_.size() >= policy_.in_flight_max || now < closed_until_)
     return std::nullopt;
-  // One batch finds out whether the receiver is back.
+  // While the receiver fails, send one batch at a time as a probe.
   if (failing() && !in_flight_.empty()) return std::nullopt;
   WakeDue(now);
   Batch batch;
@@ -142,7 +142,7 @@ void DeliveryQueue::Report(std::uint64_t batch, const std::vector<Outcome>& outc
     lane.under_way = 0;
     EVERSTEP_ASSERT(count > 0 && i + count <= size);
     std::optional<Moment> not_before;
-    // Up to the first of the run that was not taken; what is behind it waits for it.
+    // Settle the run's events up to the first one not delivered; later ones wait for it.
     for (; count > 0; --count, ++i) {
       QueuedEvent& event = lane.events.front();
       const Outcome& outcome = outcomes[i];
@@ -181,7 +181,7 @@ void DeliveryQueue::Report(std::uint64_t batch, const std::vector<Outcome>& outc
   }
 }
 
-// Whether the event itself is to blame.
+// Returns whether the event itself is to blame.
 bool DeliveryQueue::Blame(QueuedEvent& event, const Outcome& outcome, bool alone) {
   if (!alone) return false;
   const bool others_taken = event.tried_at != 0 && successes_ + 1 > event.tried_at;
@@ -193,7 +193,7 @@ bool DeliveryQueue::Blame(QueuedEvent& event, const Outcome& outcome, bool alone
   return false;
 }
 
-// Events that can never be sent go first thing. False: there is nothing to send at the front.
+// Turns faulty events at the front into dead letters. Returns false if nothing is left to send.
 bool DeliveryQueue::BuryFaulty(Lane& lane) {
   while (!lane.events.empty() && !lane.events.front().fault.empty()) {
     QueuedEvent& event = lane.events.front();
@@ -215,7 +215,7 @@ void DeliveryQueue::Bury(QueuedEvent& event, std::uint32_t attempts) {
   if (!event.letter && letters_left_ > 0) --letters_left_;
 }
 
-// The first of the lane is a dead letter. By the policy the others go the same way or stay.
+// The lane's first event became a dead letter. Under kHold the others become dead letters too.
 void DeliveryQueue::Drop(Lane& lane) {
   const EventSeq first = lane.events.front().seq;
   Settle(lane.events.front());
@@ -223,8 +223,9 @@ void DeliveryQueue::Drop(Lane& lane) {
   lane.limit = 0;
   if (policy_.later == LaterEvents::kPass) return;
   for (QueuedEvent& event : lane.events) {
-    if (!event.letter) {  // a letter is one already
-      event.reason = "held behind event " + std::to_string(first.value()) + " of its run";
+    if (!event.letter) {  // a replayed letter already is one
+      event.reason =
+          "held: event " + std::to_string(first.value()) + " of its run is a dead letter";
       Bury(event, 0);
     }
     Settle(event);

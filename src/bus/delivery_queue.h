@@ -17,52 +17,54 @@
 
 namespace everstep {
 
-// An event on its way to one sink.
+// An event queued for one sink.
 struct QueuedEvent {
   RunId run_id;
   EventSeq seq;
   EventType type{};
   Timestamp persisted_at{};
   Position position{};              // in the outbox
-  bool letter = false;              // a dead letter that is sent again; has no position
-  std::string fault{};              // why it can never be sent; empty: it can
-  std::vector<Message> messages{};  // at least one, unless there is a fault
-  std::uint64_t bytes = 0;          // of the messages
+  bool letter = false;              // a dead letter being replayed; it has no position
+  std::string fault{};              // why it can never be sent; empty if it can
+  std::vector<Message> messages{};  // at least one, unless `fault` is set
+  std::uint64_t bytes = 0;          // total size of the messages
 
-  // ---- kept by the queue
-  std::uint32_t attempts = 0;  // that count
-  std::string reason{};        // of the last failure
-  std::uint64_t tried_at = 0;  // successes of the sink when it was tried last, plus one
+  // ---- maintained by the queue
+  std::uint32_t attempts = 0;  // failed attempts for which the event itself was blamed
+  std::string reason{};        // for the last failure
+  std::uint64_t tried_at = 0;  // `successes_` + 1 at the last attempt; 0 if never tried
 };
 
-// The events that one sink has not had yet, in order for each run, and what becomes of them.
-// Decides and waits for nothing: time and randomness are given. One thread.
+// The events that one sink has not received yet, in order within each run, and their fate. Makes
+// decisions only: it never blocks, and time and randomness are passed in. Not thread-safe.
 //
-// A failure is a receiver's or an event's. Who does not answer is left alone for a while, and no
-// event is blamed for it unless others were taken since it was last tried. An event that is refused
-// is blamed when it was alone; a batch that is refused is sent again in halves until it is.
+// A failure is attributed either to the receiver or to an event. An unreachable receiver is left
+// alone for a while; an event is blamed for that only if it was sent alone and other batches have
+// been delivered since it was last tried. A refused event is blamed only if it was sent alone; a
+// refused batch is retried in halves until then.
 class DeliveryQueue {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
-  // As much as may be waiting.
+  // Limits on what may be queued.
   struct Bounds {
     std::size_t events_max = 20'000;
     std::uint64_t bytes_max = 32 << 20;
-    std::size_t ahead_max = 100'000;  // outbox entries behind the first that is not settled
+    std::size_t ahead_max = 100'000;  // outbox entries after the first unsettled one
   };
 
   DeliveryQueue(DeliveryPolicy policy, bool whole_batches, Position position, Bounds bounds);
 
   // ---- from the outbox
-  // False: it has enough. While a receiver fails there is no point in reading on.
+  // Returns false if the queue holds enough. Reads ahead by only one batch
+  // while the receiver fails.
   bool HasRoom() const;
-  // In the order of the outbox, for each run in the order of seq.
+  // Events must be added in outbox order, and within a run in order of seq.
   void Add(QueuedEvent event);
-  // All events up to here have been added, or are not for this sink.
+  // Reports that every event up to `position` was added or is not for this sink.
   void ReadUpTo(Position position) { read_up_to_ = position; }
   Position read_up_to() const { return read_up_to_; }
-  // How many more dead letters there may be. With none left events are tried for ever instead.
+  // Sets how many more dead letters may be stored. At zero, events are retried forever instead.
   void SetLettersLeft(std::uint64_t letters) {
     letters_left_ = letters;
     stalled_ = stalled_ && letters == 0;
@@ -71,47 +73,47 @@ class DeliveryQueue {
   // ---- to the sink
   struct Batch {
     std::uint64_t id = 0;
-    std::vector<QueuedEvent*> events;  // valid until it is reported
+    std::vector<QueuedEvent*> events;  // valid until the batch is reported
   };
-  // The next batch to send, if one may be sent now.
+  // Returns the next batch to send, or nothing if none may be sent now.
   std::optional<Batch> Take(Moment now);
-  // One outcome for each event of the batch.
+  // Requires: one outcome per event of the batch, in the same order.
   void Report(std::uint64_t batch, const std::vector<Outcome>& outcomes, Moment now,
               Random& random);
 
   // ---- to the store
   struct Settled {
-    Position position;  // all up to here is settled
+    Position position;  // everything up to here is settled
     std::vector<DeadLetter> died;
-    std::vector<std::pair<RunId, EventSeq>> gone;  // letters that were delivered
+    std::vector<std::pair<RunId, EventSeq>> gone;  // replayed letters that were delivered
   };
-  // What has been settled since it was last asked.
+  // Returns what was settled since the last call.
   Settled TakeSettled();
   bool has_letters_to_write() const { return !settled_.died.empty() || !settled_.gone.empty(); }
   Position position() const;
 
-  // ---- to look at
-  std::size_t waiting() const { return events_; }  // in flight too
+  // ---- state
+  std::size_t waiting() const { return events_; }  // including those in flight
   std::size_t letters_waiting() const { return letters_; }
   std::size_t in_flight() const { return in_flight_.size(); }
   std::uint64_t delivered() const { return delivered_; }
-  std::uint64_t failures() const { return failures_; }  // of batches
+  std::uint64_t failures() const { return failures_; }  // failed batches
   bool failing() const { return failures_in_row_ > 0; }
   bool gone() const { return gone_; }        // nothing is sent any more
-  bool stalled() const { return stalled_; }  // an event would be a dead letter if there was room
+  bool stalled() const { return stalled_; }  // there is no room for another dead letter
   const std::string& last_failure() const { return last_failure_; }
-  // When Take has to be asked again, if nothing is reported before.
+  // When Take must be called again if nothing is reported before then.
   std::optional<Moment> NextWake() const;
 
  private:
-  struct Entry {  // of the outbox
+  struct Entry {  // an outbox entry
     Position position;
-    std::uint32_t open = 0;  // events of it that are not settled
+    std::uint32_t open = 0;  // its events that are not settled
   };
-  struct Lane {  // of a run
+  struct Lane {  // the queued events of one run
     std::deque<QueuedEvent> events;
-    std::size_t under_way = 0;  // of them, at the front
-    std::uint32_t limit = 0;    // events of a batch it may be in; zero: as the policy says
+    std::size_t under_way = 0;  // events in flight, at the front
+    std::uint32_t limit = 0;    // largest batch it may be part of; zero: the policy's limit
   };
   using Lanes = std::unordered_map<std::string, Lane>;
 
@@ -130,9 +132,9 @@ class DeliveryQueue {
   const Bounds bounds_;
 
   Position read_up_to_;
-  std::deque<Entry> entries_;  // that are not settled, or behind one that is not
+  std::deque<Entry> entries_;  // unsettled, or after an unsettled one
   Lanes lanes_;
-  std::deque<std::string> ready_;  // runs with something to send
+  std::deque<std::string> ready_;  // runs with events to send
   std::multimap<Moment, std::string> resting_;
   std::map<std::uint64_t, std::vector<QueuedEvent*>> in_flight_;
   std::uint64_t last_batch_ = 0;

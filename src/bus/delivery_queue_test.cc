@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Always the longest backoff there may be.
+// Always yields the longest backoff.
 class NoLuck final : public Random {
  public:
   std::uint64_t Next() override { return UINT64_MAX; }
@@ -39,7 +39,7 @@ class DeliveryQueueTest : public testing::Test {
     queue_.emplace(policy, whole, Position(), bounds);
     position_ = 0;
   }
-  // The next change of the outbox: these events of a run.
+  // Adds the next outbox change: these events of a run.
   void Commit(const std::string& run, std::vector<std::uint64_t> seqs) {
     ++position_;
     for (const std::uint64_t seq : seqs) queue_->Add(Event(run, seq, Position(position_)));
@@ -102,7 +102,7 @@ TEST_F(DeliveryQueueTest, ABatchHoldsEventsOfManyRunsInOrderOfEach) {
   Commit("a", {3});
   const Batch batch = MustTake();
   EXPECT_THAT(Names(batch), ElementsAre("a1", "a2", "a3", "b1"));
-  EXPECT_FALSE(queue_->Take(now_)) << "nothing else is there";
+  EXPECT_FALSE(queue_->Take(now_)) << "nothing is left";
   Report(batch, Verdict::kDelivered);
   EXPECT_EQ(Position_(), 3U);
   EXPECT_EQ(queue_->delivered(), 4U);
@@ -128,7 +128,7 @@ TEST_F(DeliveryQueueTest, WithoutWholeBatchesARunHasOneEventUnderWay) {
   const Batch batch = MustTake();
   EXPECT_THAT(Names(batch), ElementsAre("a1", "b1"));
   Report(batch, {Verdict::kRefused, Verdict::kDelivered});
-  EXPECT_FALSE(queue_->Take(now_)) << "a2 waits behind a1";
+  EXPECT_FALSE(queue_->Take(now_)) << "a2 waits for a1";
   EXPECT_EQ(Position_(), 0U);
   now_ += milliseconds(100);
   EXPECT_THAT(Names(MustTake()), ElementsAre("a1"));
@@ -142,14 +142,14 @@ TEST_F(DeliveryQueueTest, ThePositionWaitsForTheOldestEvent) {
   Commit("b", {1});
   const Batch a = MustTake();
   const Batch b = MustTake();
-  EXPECT_FALSE(queue_->Take(now_)) << "two are under way";
+  EXPECT_FALSE(queue_->Take(now_)) << "two batches are in flight";
   Report(b, Verdict::kDelivered);
   EXPECT_EQ(Position_(), 0U);
   Report(a, Verdict::kDelivered);
   EXPECT_EQ(Position_(), 2U);
 }
 
-TEST_F(DeliveryQueueTest, WhatIsNotForTheSinkIsPassed) {
+TEST_F(DeliveryQueueTest, EventsNotForTheSinkAreSkipped) {
   Open(Policy());
   Commit("a", {});
   EXPECT_EQ(Position_(), 1U);
@@ -160,7 +160,7 @@ TEST_F(DeliveryQueueTest, WhatIsNotForTheSinkIsPassed) {
   EXPECT_EQ(Position_(), 3U);
 }
 
-TEST_F(DeliveryQueueTest, AReceiverThatIsDownIsAskedLessAndLessAndNothingDies) {
+TEST_F(DeliveryQueueTest, AnUnreachableReceiverIsTriedLessOftenAndNoEventDies) {
   Open(Policy());
   Commit("a", {1});
   Commit("b", {1});
@@ -179,7 +179,7 @@ TEST_F(DeliveryQueueTest, AReceiverThatIsDownIsAskedLessAndLessAndNothingDies) {
   EXPECT_EQ(Position_(), 2U);
 }
 
-TEST_F(DeliveryQueueTest, OneBatchFindsOutWhetherTheReceiverIsBack) {
+TEST_F(DeliveryQueueTest, OneBatchProbesWhetherTheReceiverIsBack) {
   DeliveryPolicy policy = Policy();
   policy.batch_events_max = 1;
   Open(policy);
@@ -201,7 +201,7 @@ TEST_F(DeliveryQueueTest, WhileAReceiverIsDownLittleIsReadAhead) {
   Report(MustTake(), Verdict::kUnavailable);
   EXPECT_TRUE(queue_->HasRoom());
   for (int i = 0; i < 9; ++i) Commit("b" + std::to_string(i), {1});
-  EXPECT_FALSE(queue_->HasRoom()) << "a batch is there";
+  EXPECT_FALSE(queue_->HasRoom()) << "a batch is queued";
 }
 
 TEST_F(DeliveryQueueTest, ARefusedBatchIsHalvedUntilTheBadEventStandsAlone) {
@@ -225,7 +225,7 @@ TEST_F(DeliveryQueueTest, ARefusedBatchIsHalvedUntilTheBadEventStandsAlone) {
   EXPECT_EQ(delivered.size(), 7U);
   EXPECT_LE(requests, 12U);
   EXPECT_THAT(Dead(), IsEmpty());
-  EXPECT_EQ(Position_(), 3U) << "the bad one is still tried";
+  EXPECT_EQ(Position_(), 3U) << "the bad event is still retried";
 }
 
 TEST_F(DeliveryQueueTest, AnEventThatIsRefusedTooOftenDiesAndHoldsItsRun) {
@@ -266,7 +266,7 @@ TEST_F(DeliveryQueueTest, ByPolicyLaterEventsOfTheRunPass) {
   EXPECT_EQ(Position_(), 1U);
 }
 
-TEST_F(DeliveryQueueTest, AnEventThatNeverAnswersIsBlamedOnceOthersAreTaken) {
+TEST_F(DeliveryQueueTest, AnEventWithoutAnswerIsBlamedOnceOthersAreDelivered) {
   DeliveryPolicy policy = Policy();
   policy.batch_events_max = 1;
   Open(policy);
@@ -288,11 +288,11 @@ TEST_F(DeliveryQueueTest, AnEventThatNeverAnswersIsBlamedOnceOthersAreTaken) {
   EXPECT_GE(tries, 3);
 }
 
-TEST_F(DeliveryQueueTest, WhatCanNeverBeSentDiesInItsTurn) {
+TEST_F(DeliveryQueueTest, AFaultyEventBecomesADeadLetterInItsTurn) {
   Open(Policy());
   Commit("a", {1});
   QueuedEvent faulty = Event("a", 2, Position(++position_));
-  faulty.fault = "the filter fails on it";
+  faulty.fault = "the filter failed";
   queue_->Add(faulty);
   queue_->ReadUpTo(Position(position_));
   Commit("a", {3});
@@ -304,7 +304,7 @@ TEST_F(DeliveryQueueTest, WhatCanNeverBeSentDiesInItsTurn) {
   EXPECT_EQ(Position_(), 3U);
 }
 
-TEST_F(DeliveryQueueTest, WithoutRoomForDeadLettersEventsAreTriedForEver) {
+TEST_F(DeliveryQueueTest, WithoutRoomForDeadLettersEventsAreRetriedForever) {
   DeliveryPolicy policy = Policy();
   policy.attempts_max = 1;
   Open(policy);
@@ -330,10 +330,10 @@ TEST_F(DeliveryQueueTest, AReceiverThatIsGoneIsLeftAlone) {
   EXPECT_FALSE(queue_->Take(now_));
   EXPECT_FALSE(queue_->HasRoom());
   EXPECT_THAT(Dead(), IsEmpty());
-  EXPECT_EQ(Position_(), 0U) << "it is kept for one who comes back";
+  EXPECT_EQ(Position_(), 0U) << "it is kept in case the receiver comes back";
 }
 
-TEST_F(DeliveryQueueTest, AReceiverMaySayWhenToComeAgain) {
+TEST_F(DeliveryQueueTest, AReceiverMaySayWhenToRetry) {
   Open(Policy());
   Commit("a", {1});
   const Batch batch = MustTake();
@@ -341,7 +341,7 @@ TEST_F(DeliveryQueueTest, AReceiverMaySayWhenToComeAgain) {
   EXPECT_EQ(queue_->NextWake(), now_ + milliseconds(5'000));
 }
 
-TEST_F(DeliveryQueueTest, ALetterThatIsDeliveredIsGoneAndMovesNothing) {
+TEST_F(DeliveryQueueTest, ADeliveredLetterIsRemovedAndThePositionStays) {
   Open(Policy());
   QueuedEvent letter = Event("a", 1, Position());
   letter.letter = true;
@@ -390,8 +390,8 @@ TEST_F(DeliveryQueueTest, TheQueueIsBounded) {
   EXPECT_FALSE(queue_->HasRoom());
 }
 
-// Whatever a receiver does, every event of a run is delivered in order or is a dead letter, and
-// the position never passes one that is neither.
+// Whatever a receiver does, every event of a run is either delivered in order or becomes a dead
+// letter, and the position never passes an event that is neither.
 TEST_F(DeliveryQueueTest, NothingIsLostOrOvertakenUnderRandomFailures) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SeededRandom random(seed);
@@ -423,7 +423,7 @@ TEST_F(DeliveryQueueTest, NothingIsLostOrOvertakenUnderRandomFailures) {
       const bool calm = step > 300;
       if (!calm && random.OneIn(3)) {
         const std::string run(1, static_cast<char>('a' + random.Below(4)));
-        // A run that is held gets no new events: its reader sees to that.
+        // A held run gets no new events; the reader ensures that.
         if (policy.later == LaterEvents::kHold && !dead[run].empty()) continue;
         std::vector<std::uint64_t> seqs;
         for (std::uint64_t i = 0; i <= random.Below(3); ++i) seqs.push_back(++written[run]);

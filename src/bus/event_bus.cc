@@ -13,9 +13,9 @@
 namespace everstep {
 namespace {
 
-// A sink as the store keeps it.
+// A sink as persisted in the store.
 struct KeptSink {
-  std::optional<SinkDefinition> definition;  // of the settings' sinks: none
+  std::optional<SinkDefinition> definition;  // none for sinks from the settings
   bool paused = false;
 };
 template <typename F>
@@ -43,7 +43,7 @@ Result<std::unique_ptr<EventBus>> EventBus::Open(Parts parts, EventBusOptions op
   return bus;
 }
 
-// Nobody else has the bus yet.
+// Called before anyone else can access the bus.
 Status EventBus::Load() {
   for (const SinkDefinition& definition : options_.server_sinks) {
     const SinkKey key{"", definition.sink_id};
@@ -82,8 +82,8 @@ Status EventBus::MoveMark(const SinkMark& mark) {
       [&] { return parts_.log.store().MoveSink({.mark = mark, .died = {}, .gone = {}}); });
 }
 
-// A removal that a crash has cut off is finished. A sink that the settings name no more may come
-// back: it keeps its place, but retention waits for it no longer.
+// Completes a removal that a crash interrupted. A server sink that is no longer in the settings may
+// come back: it keeps its position, but retention no longer waits for it.
 Status EventBus::Forget(const SinkMark& mark) {
   if (!mark.key.tenant_id.empty()) {
     return parts_.log.committer().BetweenCommits(
@@ -102,7 +102,7 @@ Status EventBus::Keep(const Entry& entry, bool paused) {
       {{{DocumentKind::kSink, entry.key.tenant_id, entry.key.name}, ToWire(kept)}});
 }
 
-// A new sink begins now, or with the first event there is.
+// Returns the sink's mark. A new sink starts now or at the oldest event.
 Result<SinkMark> EventBus::MarkOf(const Entry& entry) {
   StateStore& store = parts_.log.store();
   const auto kept = store.Read()->FindSink(entry.key);
@@ -168,8 +168,9 @@ Result<std::unique_ptr<Sink>> EventBus::MakeSink(const Entry& entry) {
       if (!text) return text.error();
       auto secret = WebhookSecret::Parse(*text);
       if (!secret) {
-        return Error{
-            ErrorCode::kSecretUnavailable, name + " is no webhook secret (whsec_ and Base64)", {}};
+        return Error{ErrorCode::kSecretUnavailable,
+                     name + " is not a webhook secret (whsec_ and Base64)",
+                     {}};
       }
       all.push_back(*std::move(secret));
     }
@@ -178,7 +179,7 @@ Result<std::unique_ptr<Sink>> EventBus::MakeSink(const Entry& entry) {
   return NewWebhookSink(definition, http_, parts_.clock, read);
 }
 
-// The tenant may fetch it like one that it uploaded.
+// Registers the artifact for the tenant, which can then fetch it like one that it uploaded.
 Result<std::string> EventBus::KeepPayloadOf(const std::string& tenant_id,
                                             std::string_view payload) {
   const auto artifact =

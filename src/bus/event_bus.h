@@ -21,48 +21,48 @@
 namespace everstep {
 
 struct EventBusOptions {
-  std::string directory;             // where file sinks write, each in a folder of its own
-  bool private_addresses = false;    // webhooks may go to loopback and private ranges
-  std::vector<std::string> brokers;  // NATS servers that tenants may name
-  std::uint32_t sinks_max = 64;      // of all tenants
-  std::uint32_t tenant_share = SharedLimit::kPercent;  // of sinks_max
-  std::vector<SinkDefinition> server_sinks;            // of the settings; they see every tenant
+  std::string directory;             // file sinks write here, each in its own subdirectory
+  bool private_addresses = false;    // webhooks may target loopback and private address ranges
+  std::vector<std::string> brokers;  // NATS servers that tenants may use
+  std::uint32_t sinks_max = 64;      // over all tenants
+  std::uint32_t tenant_share = SharedLimit::kPercent;  // percentage of sinks_max
+  std::vector<SinkDefinition> server_sinks;            // from the settings; they see every tenant
 };
 
-// A sink as people see it.
+// A sink's definition and current state.
 struct SinkView {
-  std::string tenant_id;  // empty: the server's
+  std::string tenant_id;  // empty for the server's own sinks
   SinkDefinition definition;
   std::string state;  // ACTIVE, FAILING, STALLED, PAUSED, DISABLED
   SinkProgress progress;
-  std::uint64_t lag = 0;             // changes in the outbox behind its position
-  std::chrono::milliseconds age{0};  // of the oldest of them
+  std::uint64_t lag = 0;             // outbox changes after its position
+  std::chrono::milliseconds age{0};  // of the oldest such change
 };
 
-// Which dead letters; what is empty does not choose. `ids`: "<runId>:<runSeq>".
+// Selects dead letters; an empty member matches all. `ids` have the form "<runId>:<runSeq>".
 struct LetterFilter {
   std::vector<std::string> ids;
   std::string run_id;
   std::string event_type;
-  std::string reason;  // part of it
+  std::string reason;  // a substring of the reason
 };
 
 struct LetterPage {
   std::vector<DeadLetter> letters;
-  std::string cursor;  // of the next page; empty: no more
+  std::string cursor;  // for the next page; empty if this is the last
 };
 
 std::string LetterId(const DeadLetter& letter);
 
-// An event that a sink has not had yet, or a dead letter, with what would be sent.
+// An undelivered event or a dead letter, with the messages that would be sent.
 struct LetterView {
   DeadLetter letter;
   std::vector<Message> messages;
   std::string fault;  // why it cannot be sent
 };
 
-// The sinks of a server: each runs by itself and none can hold up another or the engine.
-// Thread-safe. Functions take the tenant that asks; `server` lets them touch the server's own
+// The sinks of a server. Each runs on its own; none can delay another or the engine. Thread-safe.
+// Calls act on behalf of the caller's tenant; `server` also grants access to the server's own
 // sinks.
 class EventBus {
  public:
@@ -79,26 +79,26 @@ class EventBus {
     bool server = false;
   };
 
-  // Starts all sinks. kInvalidArgument: two sinks of the settings have one name.
+  // Starts all sinks. kInvalidArgument if two sinks in the settings have the same name.
   static Result<std::unique_ptr<EventBus>> Open(Parts parts, EventBusOptions options);
   ~EventBus();
 
-  // Makes a sink, or changes one, which goes on where it stands. kSchemaValidationFailed;
-  // kInvalidArgument: there are too many.
+  // Creates or changes a sink; a changed sink continues from its position. kSchemaValidationFailed;
+  // kInvalidArgument if the sink limit is reached.
   struct PutAnswer {
     SinkView sink;
     bool existing = false;
   };
   Result<PutAnswer> Put(const Caller& caller, const std::string& sink_id, std::string_view text);
-  // kSinkNotFound, as all below.
+  // kSinkNotFound, as for all functions below.
   Result<SinkView> Get(const Caller& caller, const std::string& sink_id);
   std::vector<SinkView> List(const Caller& caller);
-  // Forgets it, how far it had come, and its dead letters.
+  // Deletes the sink, its position and its dead letters.
   Status Remove(const Caller& caller, const std::string& sink_id);
-  // A sink that is paused keeps its place; going on also wakes one that 410 had disabled.
+  // A paused sink keeps its position. Resuming also re-enables a sink that was disabled by a 410.
   Status SetPaused(const Caller& caller, const std::string& sink_id, bool paused);
 
-  // Events that are for the sink and behind its position, the first of them.
+  // The first `limit` events after the sink's position that are meant for it.
   Result<std::vector<LetterView>> Pending(const Caller& caller, const std::string& sink_id,
                                           std::size_t limit);
   Result<LetterPage> Letters(const Caller& caller, const std::string& sink_id,
@@ -106,8 +106,9 @@ class EventBus {
                              std::size_t limit);
   Result<LetterView> Letter(const Caller& caller, const std::string& sink_id,
                             const std::string& id);
-  // Answers how many letters are chosen; at most kLettersAtOnce. With `laterEvents: hold` a run's
-  // letters go together, in order. Returns before they are sent. With `dry` nothing is done.
+  // Returns the number of selected letters, at most kLettersAtOnce. With `laterEvents: hold` all
+  // letters of a run are replayed together, in order. Returns before they are sent. With `dry`
+  // nothing changes.
   static constexpr std::size_t kLettersAtOnce = 100'000;
   Result<std::uint64_t> ReplayLetters(const Caller& caller, const std::string& sink_id,
                                       const LetterFilter& filter, double per_second, bool dry);
@@ -119,12 +120,12 @@ class EventBus {
     SinkKey key;
     SinkDefinition definition;
     bool paused = false;
-    std::string fault;  // why it does not run
+    std::string fault;  // why it is not running
     std::unique_ptr<SinkRunner> runner;
   };
   using EntryPtr = std::shared_ptr<Entry>;
 
-  // A change of one sink under way: no other change of its tenant's sinks is.
+  // An exclusive claim to change one sink; excludes other changes of the same tenant's sinks.
   struct Change {
     std::shared_ptr<std::mutex> changes;
     std::unique_lock<std::mutex> lock;
@@ -133,12 +134,12 @@ class EventBus {
 
   EventBus(Parts parts, EventBusOptions options);
   Status Load();
-  // mutex_ held, as for the next three.
+  // These four require mutex_ to be held.
   Result<EntryPtr> Find(const Caller& caller, const std::string& sink_id);
   std::shared_ptr<std::mutex> ChangesOf(const std::string& tenant_id);
   Status CheckRoom(const Caller& caller) const;
   SinkView ViewOf(const Entry& entry);
-  // Not held: these may wait for the disk or for another host.
+  // These require mutex_ not to be held: they may wait for the disk or for another host.
   Result<Change> BeginChange(const Caller& caller, const std::string& sink_id);
   void Halt(Entry& entry);
   std::unique_ptr<SinkRunner> MakeRunner(const Entry& entry, std::unique_ptr<Sink> sink,
@@ -156,12 +157,12 @@ class EventBus {
   const Parts parts_;
   const EventBusOptions options_;
   HttpClient http_;
-  // Never held during a write. Who changes a sink holds its tenant's mutex of `changes_` first, and
-  // may read the entry under that alone.
+  // Never held during a write. To change a sink, first lock its tenant's mutex in `changes_`; with
+  // that lock alone the entry may be read.
   std::mutex mutex_;
-  std::map<SinkKey, EntryPtr> sinks_;  // guarded by mutex_, as all below; the entries too
+  std::map<SinkKey, EntryPtr> sinks_;  // guarded by mutex_, as all below; so are the entries
   std::map<std::string, std::shared_ptr<std::mutex>> changes_;  // by tenant
-  std::uint64_t making_ = 0;                                    // sinks that are not in sinks_ yet
+  std::uint64_t making_ = 0;  // sinks being created, not in sinks_ yet
 };
 
 }  // namespace everstep

@@ -1,4 +1,4 @@
-// Changes of sinks: what is durable first, what is seen when.
+// Changes of sinks. They are durable before they become visible.
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// Who changes a sink of a tenant waits for other changes of that tenant alone.
+// One mutex per tenant: a change of a sink waits only for other changes of the same tenant.
 std::shared_ptr<std::mutex> EventBus::ChangesOf(const std::string& tenant_id) {
   std::shared_ptr<std::mutex>& changes = changes_[tenant_id];
   if (!changes) changes = std::make_shared<std::mutex>();
@@ -30,14 +30,14 @@ Result<EventBus::Change> EventBus::BeginChange(const Caller& caller, const std::
     const std::lock_guard lock(mutex_);
     const auto found = Find(caller, sink_id);
     if (!found) return found.error();
-    // Meanwhile the name may have come to mean the server's sink instead of the tenant's.
+    // In the meantime the name may have come to refer to the server's sink instead.
     if ((*found)->key.tenant_id != tenant_id) continue;
     change.entry = *found;
     return change;
   }
 }
 
-// Waits for what the sink has under way; not while others wait for the bus.
+// Waits for the sink's deliveries in flight, without holding mutex_.
 void EventBus::Halt(Entry& entry) {
   std::unique_ptr<SinkRunner> halted;
   {
@@ -58,14 +58,15 @@ Status EventBus::CheckRoom(const Caller& caller) const {
     case SharedLimit::Answer::kRoom:
       return Ok();
     case SharedLimit::Answer::kTenantFull:
-      return Error{ErrorCode::kInvalidArgument,
-                   "the tenant has " + std::to_string(theirs) + " sinks, which is its share",
-                   {}};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "sink limit reached: the tenant already has " + std::to_string(theirs) + " sinks",
+          {}};
     case SharedLimit::Answer::kFull:
       break;
   }
   return Error{ErrorCode::kInvalidArgument,
-               "there are " + std::to_string(all) + " sinks, which is the most",
+               "sink limit reached: there are already " + std::to_string(all) + " sinks",
                {}};
 }
 
@@ -115,9 +116,9 @@ Status EventBus::Remove(const Caller& caller, const std::string& sink_id) {
                  "sink " + sink_id + " is in the server's settings; remove it there",
                  {}};
   }
-  // Its last write is how far it has come, which must not follow the removal.
+  // Stop the runner first: its last write saves the position and must not follow the removal.
   Halt(entry);
-  // The document first: without it a mark that is left means nothing.
+  // Delete the document first: without it, a leftover mark is ignored.
   const std::array<TenantDocument, 1> documents = {
       {{{DocumentKind::kSink, key.tenant_id, key.name}, std::nullopt}}};
   const Status removed = parts_.log.committer().BetweenCommits([&] {
@@ -125,7 +126,7 @@ Status EventBus::Remove(const Caller& caller, const std::string& sink_id) {
     return gone ? parts_.log.store().RemoveSink(key) : gone;
   });
   if (!removed) {
-    // Half of it may be written: the sink goes on, also after a restart.
+    // The removal may be half written: restore the document, so that the sink survives a restart.
     (void)Keep(entry, entry.paused);
     Start(entry);
     return removed;

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// A store whose removals of sinks fail, or wait until they are let through.
+// A store whose sink removals fail, or block until released.
 class StubbornStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -62,7 +62,7 @@ class EventBusThreadedTest : public testing::Test {
         Dialect::kNative, R"({"eventType":")" + type + R"(","runId":")" + run + "\"}", defaults);
     ASSERT_TRUE(appended) << ToString(appended.error());
   }
-  // Whoever waits for a thread of the bus asks it until it is there.
+  // Polls the bus until its thread has caught up.
   void WaitUntilIdle(const EventBus::Caller& caller) {
     const auto behind = [&] {
       for (const SinkView& sink : bus_->List(caller)) {
@@ -108,7 +108,7 @@ TEST_F(EventBusThreadedTest, ASinkStartsFromNowOrFromTheBeginning) {
   EXPECT_THAT(Lines("acme/new"), ElementsAre("b:1"));
 }
 
-TEST_F(EventBusThreadedTest, ASinkGoesOnWhereItStoodAfterARestartAPauseOrAChange) {
+TEST_F(EventBusThreadedTest, ASinkContinuesAfterARestartAPauseOrAChange) {
   ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
   Append("a", "RunStarted", "acme");
   WaitUntilIdle(acme_);
@@ -150,7 +150,7 @@ TEST_F(EventBusThreadedTest, TenantsSeeTheirOwnSinksAndOperatorsThoseOfTheServer
   EXPECT_EQ(bus_->Remove(operator_, "audit").error().code, ErrorCode::kInvalidArgument);
 }
 
-TEST_F(EventBusThreadedTest, ARemovedSinkLeavesNothingAndThereIsAMostOfThem) {
+TEST_F(EventBusThreadedTest, ARemovedSinkLeavesNothingAndTheNumberIsLimited) {
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(bus_->Put(acme_, name, "---\n{kind: file}"));
   EXPECT_EQ(bus_->Put(acme_, "d", "---\n{kind: file}").error().code, ErrorCode::kInvalidArgument);
   ASSERT_TRUE(bus_->Remove(acme_, "b"));
@@ -174,7 +174,7 @@ TEST_F(EventBusThreadedTest, ATenantTakesItsShareOfTheSinksAndTheOperatorHasARes
   EXPECT_EQ(fill({"third", false}), 0);
   EXPECT_TRUE(bus_->Put(operator_, "of-the-operator", "---\n{kind: file}"));
   EXPECT_FALSE(bus_->Put(operator_, "too-many", "---\n{kind: file}"));
-  // A change of a sink is no new one.
+  // Changing a sink does not count as a new one.
   EXPECT_TRUE(bus_->Put(acme_, "s0", "---\n{kind: file, from: beginning}"));
 }
 
@@ -185,7 +185,7 @@ TEST_F(EventBusThreadedTest, ASinkStaysWhenItsRemovalCannotBeWritten) {
   store_->fails = true;
   EXPECT_EQ(bus_->Remove(acme_, "s").error().code, ErrorCode::kStoreIo);
   ASSERT_TRUE(bus_->Get(acme_, "s"));
-  // It goes on as if nothing had been asked.
+  // It continues as if the removal had not been requested.
   Append("a", "RunCompleted", "acme");
   WaitUntilIdle(acme_);
   EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2"));
@@ -205,7 +205,7 @@ TEST_F(EventBusThreadedTest, TheBusAnswersWhileAChangeWaitsForTheDisk) {
   EXPECT_EQ(bus_->Get(acme_, "s").error().code, ErrorCode::kSinkNotFound);
 }
 
-TEST_F(EventBusThreadedTest, DeadLettersCanBeLookedAtSentAgainAndGivenUp) {
+TEST_F(EventBusThreadedTest, DeadLettersCanBeListedReplayedAndPurged) {
   ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file, filter: {when: event.payload.n / 0 > 1}}"));
   Append("a", "RunStarted", "acme");
   Append("a", "RunCompleted", "acme");
@@ -223,13 +223,13 @@ TEST_F(EventBusThreadedTest, DeadLettersCanBeLookedAtSentAgainAndGivenUp) {
   EXPECT_EQ(*bus_->ReplayLetters(acme_, "s", {}, 0, true), 3U);
   ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
   EXPECT_EQ(*bus_->PurgeLetters(acme_, "s", {{"b:1"}, "", "", ""}, false), 1U);
-  // One letter takes the others of its run along.
+  // Replaying one letter includes the others of its run.
   EXPECT_EQ(*bus_->ReplayLetters(acme_, "s", {{"a:2"}, "", "", ""}, 0, false), 2U);
   while (bus_->Get(acme_, "s")->progress.dead_letters > 0) std::this_thread::yield();
   EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2"));
 }
 
-TEST_F(EventBusThreadedTest, ManyWritersAndASinkThatReadsAlong) {
+TEST_F(EventBusThreadedTest, ASinkKeepsUpWithManyWriters) {
   ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
   std::vector<std::thread> writers;
   for (int writer = 0; writer < 3; ++writer) {

@@ -7,7 +7,7 @@
 
 namespace everstep {
 
-// What expressions of sinks and rules see: the one name `event`.
+// The names visible to expressions of sinks and rules: only `event`.
 class EventName final : public Names {
  public:
   explicit EventName(Value event) : event_(std::move(event)) {}

@@ -14,7 +14,7 @@
 namespace everstep {
 namespace {
 
-// The member that holds the name of an event in a dialect's documents.
+// The member that holds the event's name in documents of the dialect.
 std::string_view TypeMember(Dialect dialect) {
   switch (dialect) {
     case Dialect::kNoetl:
@@ -113,7 +113,7 @@ bool EventRenderer::Render(const StoredRun& run, const Event& event, QueuedEvent
   out.bytes = 0;
   if (!when_.empty()) {
     const auto passes = Passes(run, event);
-    if (!passes) out.fault = "the filter fails on it: " + passes.error().message;
+    if (!passes) out.fault = "the filter failed: " + passes.error().message;
     if (!passes) return true;
     if (!*passes) return false;
   }
@@ -125,12 +125,12 @@ bool EventRenderer::Render(const StoredRun& run, const Event& event, QueuedEvent
   } else {
     Event changed = event;
     if (const Status prepared = Prepare(run, changed); !prepared) {
-      out.fault = "it cannot be made ready: " + prepared.error().message;
+      out.fault = "cannot prepare the event: " + prepared.error().message;
       return true;
     }
     RenderEvent(dialect_, IdentityOf(run), changed, documents);
   }
-  if (documents.empty()) return false;  // the dialect has no word for it
+  if (documents.empty()) return false;  // the dialect cannot express it
   for (std::size_t i = 0; i < documents.size(); ++i) {
     out.messages.push_back(MessageOf(run, event, std::move(documents[i]), i));
     out.bytes += out.messages.back().body.size();

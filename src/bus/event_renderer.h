@@ -14,18 +14,18 @@
 
 namespace everstep {
 
-// Keeps a payload that is too large to be sent. Answers the JSON that stands in its place.
+// Stores a payload that is too large to send. Returns the JSON to send in its place.
 using KeepPayload =
     std::function<Result<std::string>(const std::string& tenant_id, std::string_view payload)>;
 
-// Chooses the events that are for a sink, and makes messages of them. A function of the event and
-// the definition alone. One thread.
+// Selects the events that are meant for a sink and renders them as messages. Depends only on the
+// event and the definition. Not thread-safe.
 class EventRenderer {
  public:
-  // `tenant_id`: whose sink it is; empty: the server's.
+  // `tenant_id` owns the sink; empty for the server's own sinks.
   EventRenderer(const SinkDefinition& sink, std::string tenant_id, KeepPayload keep);
 
-  // Fills all of `out` but its place in the outbox. False: the event is not for this sink.
+  // Fills `out` except for its outbox position. Returns false if the event is not for this sink.
   bool Render(const StoredRun& run, const Event& event, QueuedEvent& out) const;
 
  private:
@@ -39,7 +39,7 @@ class EventRenderer {
   const KeepPayload keep_;
   std::set<std::string, std::less<>> tenants_;
   std::set<std::string, std::less<>> plans_;
-  std::set<EventType> types_;  // of both, types and entities; empty: all
+  std::set<EventType> types_;  // matching both the types and the entities of the filter
   bool all_types_ = true;
   Template when_;
   Dialect dialect_;

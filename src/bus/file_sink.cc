@@ -24,7 +24,7 @@ Error Failed(const std::string& what) {
   return {ErrorCode::kStoreIo, what + ": " + std::strerror(errno), {}};
 }
 
-// Of a rotated file; zero: it is none.
+// The number of a rotated file; zero for any other file.
 std::uint64_t NumberOf(const std::string& name) {
   constexpr std::string_view kBegin = "events.";
   constexpr std::string_view kEnd = ".ndjson";
@@ -66,15 +66,15 @@ class FileSink final : public Sink {
   const std::string directory_;
   const SinkDefinition::File options_;
   UniqueFd file_;
-  std::uint64_t size_ = 0;  // whole lines
-  WorkerThreads thread_;    // last: it ends before what it uses
+  std::uint64_t size_ = 0;  // complete lines only
+  WorkerThreads thread_;    // declared last: it is destroyed before the members it uses
 };
 
 Status FileSink::Open() {
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error) {
-    return Error{ErrorCode::kStoreIo, "cannot make " + directory_ + ": " + error.message(), {}};
+    return Error{ErrorCode::kStoreIo, "cannot create " + directory_ + ": " + error.message(), {}};
   }
   file_ = UniqueFd(::open(Current().c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file_) return Failed("cannot open " + Current());
@@ -82,7 +82,7 @@ Status FileSink::Open() {
   return SyncDirectory();
 }
 
-// What stands behind the last line end was never acknowledged.
+// Cuts off an incomplete last line; it was never acknowledged.
 Status FileSink::CutTail() {
   struct stat info {};
   if (::fstat(file_.get(), &info) != 0) return Failed("cannot read " + Current());
@@ -99,7 +99,7 @@ Status FileSink::CutTail() {
   }
   size_ = end;
   if (::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) {
-    return Failed("cannot cut " + Current());
+    return Failed("cannot truncate " + Current());
   }
   return Ok();
 }
@@ -119,7 +119,7 @@ Status FileSink::Append(const std::vector<Message>& batch) {
     size_ += text.size();
     return Ok();
   }
-  // Half a batch must not stay, and after a failed sync nobody knows what the file holds.
+  // Remove a partial batch. After a failed sync the file's content is unknown, so reopen it.
   (void)::ftruncate(file_.get(), static_cast<off_t>(size_));
   file_ = UniqueFd();
   return written;
@@ -148,7 +148,8 @@ Status FileSink::Rotate() {
     return directory_ + "/events." + std::to_string(number) + ".ndjson";
   };
   const std::uint64_t next = numbers.empty() ? 1 : numbers.back() + 1;
-  if (::rename(Current().c_str(), path(next).c_str()) != 0) return Failed("cannot rotate");
+  if (::rename(Current().c_str(), path(next).c_str()) != 0)
+    return Failed("cannot rotate " + Current());
   numbers.push_back(next);
   for (std::size_t i = 0; options_.keep > 0 && i + options_.keep < numbers.size(); ++i) {
     fs::remove(path(numbers[i]), error);

@@ -9,10 +9,11 @@
 
 namespace everstep {
 
-// Appends each message as a line to <directory>/events.ndjson, synced before it counts as
-// delivered. A file that has grown to `rotate_bytes` becomes events.<number>.ndjson, counted up;
-// with `keep` the oldest of them go. A line that a crash has cut off is removed. On a thread of its
-// own. kStoreIo: the directory cannot be made or written.
+// Appends each message as a line to <directory>/events.ndjson and syncs it before reporting it as
+// delivered. Once the file has reached `rotate_bytes` it is renamed to events.<number>.ndjson with
+// the next number; `keep` limits how many of those remain, the oldest are deleted first. An
+// incomplete last line, left by a crash, is removed. Writes on its own thread. kStoreIo if the
+// directory cannot be created or written.
 Result<std::unique_ptr<Sink>> OpenFileSink(const std::string& directory,
                                            const SinkDefinition::File& options);
 

@@ -40,7 +40,8 @@ void Check(const InboundRule& rule, std::vector<Fault>& faults) {
   if (!IsIdentifier(rule.rule_id)) {
     faults.push_back({"/ruleId", "must be 1 to 128 of A-Z a-z 0-9 . _ : -"});
   }
-  if (rule.types.empty()) faults.push_back({"/types", "name at least one; \"*\" is every type"});
+  if (rule.types.empty())
+    faults.push_back({"/types", "must name at least one; \"*\" is every type"});
   if (rule.types.size() > 100) faults.push_back({"/types", "has more than 100 items"});
   if (rule.sources.size() > 100) faults.push_back({"/sources", "has more than 100 items"});
   if (rule.start.has_value() == rule.deliver.has_value()) {
@@ -49,11 +50,11 @@ void Check(const InboundRule& rule, std::vector<Fault>& faults) {
   if (!rule.when.empty()) {
     std::vector<Template::Fault> found;
     if (!Template::Condition(rule.when, &found)) {
-      faults.push_back({"/when", found.empty() ? "is no expression" : found.front().message});
+      faults.push_back({"/when", found.empty() ? "is not an expression" : found.front().message});
     }
   }
   if (rule.start) {
-    if (!IsName(rule.start->plan_id)) faults.push_back({"/start/planId", "is no name of a plan"});
+    if (!IsName(rule.start->plan_id)) faults.push_back({"/start/planId", "is not a valid plan id"});
     if (!rule.start->inputs.empty()) {
       CheckTemplate("/start/inputs", ValueFromJson(rule.start->inputs), faults);
     }
@@ -66,7 +67,7 @@ void Check(const InboundRule& rule, std::vector<Fault>& faults) {
   }
 }
 
-// What carrying out an order costs besides: a durable write.
+// What executing an order costs in addition: a durable write.
 constexpr std::size_t kOrderOperations = 1'000;
 
 bool Take(std::size_t operations, std::size_t& left) {
@@ -77,11 +78,11 @@ bool Take(std::size_t operations, std::size_t& left) {
 
 Error OverBudget() {
   return {ErrorCode::kExpressionFailed,
-          "the rules need more time for these events than one request may take",
+          "evaluating the rules for these events exceeds the limit of one request",
           {}};
 }
 
-// To compile a text takes about as long as two operations for each of its bytes.
+// Compiling a text takes about as long as two operations per byte.
 std::size_t CompileCost(std::string_view text) { return 2 * text.size(); }
 
 Result<std::string> Rendered(const Value& source, const Names& names,
@@ -95,14 +96,14 @@ Result<std::string> Rendered(const Value& source, const Names& names,
 
 Result<InboundEvent> EventOf(Value document) {
   InboundEvent event;
-  Error error{ErrorCode::kSchemaValidationFailed, "this is no CloudEvent", {}};
+  Error error{ErrorCode::kSchemaValidationFailed, "invalid CloudEvent", {}};
   const auto take = [&](const char* name, std::string& to) {
     const Value value = document.Get(name);
     if (value.kind() == Value::Kind::kText && !value.text().empty() &&
         value.text().size() <= kAttributeBytesMax) {
       to = value.text();
     } else {
-      error.faults.push_back({"/" + std::string(name), "must be a text of 1 to 1024 bytes"});
+      error.faults.push_back({"/" + std::string(name), "must be a string of 1 to 1024 bytes"});
     }
   };
   take("id", event.id);
@@ -136,7 +137,7 @@ Result<InboundEvent> BinaryEvent(const HttpHeaders& headers, std::string_view bo
 
 Result<InboundEvent> PlainEvent(const Value& body, std::string_view id) {
   if (body.kind() != Value::Kind::kMap) {
-    return Error{ErrorCode::kSchemaValidationFailed, "an event is a JSON object", {}};
+    return Error{ErrorCode::kSchemaValidationFailed, "an event must be a JSON object", {}};
   }
   const auto text = [&](const char* name, const char* otherwise) {
     const Value value = body.Get(name);
@@ -153,13 +154,13 @@ Result<InboundEvent> PlainEvent(const Value& body, std::string_view id) {
 Result<InboundRule> ReadInboundRule(std::string_view text, const std::string& rule_id) {
   const auto document = ParseDocument(text, kRuleBytesMax);
   if (!document || !document->faults.empty()) {
-    Error error{ErrorCode::kInvalidJson, "the rule cannot be read", {}};
+    Error error{ErrorCode::kInvalidJson, "cannot parse the rule definition", {}};
     error.faults = document ? document->faults : document.error().faults;
     return error;
   }
   auto rule = FromWire<InboundRule>(ToJson(document->root), UnknownMembers::kRefuse);
   if (!rule) return rule;
-  Error error{ErrorCode::kSchemaValidationFailed, "the rule does not hold", {}};
+  Error error{ErrorCode::kSchemaValidationFailed, "invalid rule definition", {}};
   if (rule->rule_id.empty()) rule->rule_id = rule_id;
   if (rule->rule_id != rule_id) {
     error.faults.push_back({"/ruleId", "must be " + rule_id + ", or left out"});
@@ -187,10 +188,10 @@ Result<std::vector<InboundEvent>> ReadInboundEvents(const HttpHeaders& headers,
   if (!document) return std::move(document).error();
   if (type.starts_with("application/cloudevents-batch+json")) {
     if (document->kind() != Value::Kind::kList) {
-      return Error{ErrorCode::kSchemaValidationFailed, "a batch is a list of CloudEvents", {}};
+      return Error{ErrorCode::kSchemaValidationFailed, "a batch must be a list of CloudEvents", {}};
     }
     if (document->list().size() > kEventsMax) {
-      return Error{ErrorCode::kInvalidArgument, "a batch has at most 1000 events", {}};
+      return Error{ErrorCode::kInvalidArgument, "a batch must have at most 1000 events", {}};
     }
     for (const Value& item : document->list()) {
       const Status added = add(EventOf(item));
@@ -229,7 +230,7 @@ Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const Inbound
   }
   InboundOrder order;
   order.rule_id = rule.rule_id;
-  // CloudEvents: source and id together name an event.
+  // In CloudEvents, source and id together identify an event.
   order.key = ToHex(Sha256(rule.rule_id + "\n" + event.source + "\n" + event.id)).substr(0, 32);
   order.start = rule.start;
   order.deliver = rule.deliver;

@@ -12,23 +12,23 @@
 
 namespace everstep {
 
-// What happens when an event of others comes in (docs/sinks.md): a run is started, or a hook gets a
-// payload. Texts and documents are templates over `event`.
+// What to do with an external event (docs/sinks.md): start a run, or deliver a payload to a hook.
+// Texts and documents are templates over `event`.
 struct InboundRule {
   std::string rule_id;
-  std::vector<std::string> types;    // of the event; "com.acme.*" for all that begin so
-  std::vector<std::string> sources;  // likewise; empty: any
+  std::vector<std::string> types;    // event types; "com.acme.*" matches a prefix
+  std::vector<std::string> sources;  // likewise; empty matches any
   std::string when;                  // an expression
   struct Start {
-    std::string plan_id;  // registered
+    std::string plan_id;  // must be registered
     std::string plan_version;
     std::string project_id = "default";
     std::string environment_id = "default";
-    std::string inputs;  // JSON; empty: none
+    std::string inputs;  // JSON; empty for none
   };
   struct Deliver {
     std::string token;
-    std::string payload;  // JSON; empty: the event's data
+    std::string payload;  // JSON; empty for the event's data
   };
   std::optional<Start> start;
   std::optional<Deliver> deliver;
@@ -56,7 +56,7 @@ void Describe(F& f, InboundRule& rule) {
   f("deliver", rule.deliver);
 }
 
-// An event from outside: CloudEvents' attributes and data.
+// An external event: CloudEvents attributes and data.
 struct InboundEvent {
   std::string id;
   std::string source;
@@ -64,32 +64,32 @@ struct InboundEvent {
   Value document;  // {id, source, type, subject, time, …, data}
 };
 
-// YAML or JSON. kInvalidJson, kSchemaValidationFailed with every fault.
+// Accepts YAML or JSON. kInvalidJson; kSchemaValidationFailed with every fault.
 Result<InboundRule> ReadInboundRule(std::string_view text, const std::string& rule_id);
 
-// The events of a request: CloudEvents, binary, structured or as a batch, by its headers (names in
-// lower case); any other JSON object is one event with the id `id`, type and source of its members
-// "type" and "source", and itself as data. kInvalidJson, kSchemaValidationFailed; kInvalidArgument:
-// more than a thousand.
+// Reads the events of a request. `headers` (names in lower case) tell whether it holds CloudEvents
+// in binary, structured or batch form. Any other JSON object is one event with the id `id`, its
+// members "type" and "source" as type and source, and the object itself as data. kInvalidJson,
+// kSchemaValidationFailed; kInvalidArgument for more than a thousand events.
 Result<std::vector<InboundEvent>> ReadInboundEvents(const HttpHeaders& headers,
                                                     std::string_view body, std::string_view id);
 
-// What a rule asks for, with everything rendered.
+// The action that a rule requests, with all templates rendered.
 struct InboundOrder {
   std::string rule_id;
-  std::string key;  // the same for the same rule and event of a tenant
+  std::string key;  // identical for the same rule and event of a tenant
   std::optional<InboundRule::Start> start;
   std::optional<InboundRule::Deliver> deliver;
 };
-// The id of the run that the order starts for the tenant: the same event of the same rule gives the
-// same run, and another tenant's never does.
+// The id of the run that the order starts for the tenant. The same event and rule yield the same
+// id; ids of different tenants never collide.
 std::string InboundRunId(const std::string& tenant_id, const InboundOrder& order);
-// As earlier versions named it, without the tenant.
+// The id used by earlier versions, which did not include the tenant.
 std::string FormerInboundRunId(const InboundOrder& order);
-// What the events and rules of one request may cost together, in operations of expressions.
+// Limits the total cost of the events and rules of one request, in expression operations.
 inline constexpr std::size_t kInboundOperationsMax = 5'000'000;
-// Nothing: the rule is not for this event. kExpressionFailed. What it costs is taken from
-// `operations_left`; when that is used up, it is zero and the answer means nothing.
+// Returns nothing if the rule does not match the event. kExpressionFailed. Deducts the cost from
+// `operations_left`; once that is zero, the result is meaningless.
 Result<std::optional<InboundOrder>> Apply(const InboundRule& rule, const InboundEvent& event,
                                           std::size_t& operations_left);
 

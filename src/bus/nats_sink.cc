@@ -27,14 +27,15 @@ std::string Text(natsStatus status) { return std::string("NATS: ") + natsStatus_
 
 Outcome Unavailable(natsStatus status) { return {Verdict::kUnavailable, Text(status)}; }
 
-// What a stream answers to a message.
+// Maps a stream's reply to an outcome.
 Outcome OutcomeOfAck(natsMsg* ack) {
   if (natsMsg_IsNoResponders(ack)) {
-    return {Verdict::kUnavailable, "NATS: no stream takes this subject"};
+    return {Verdict::kUnavailable, "NATS: no stream accepts this subject"};
   }
   const std::string_view text(natsMsg_GetData(ack),
                               static_cast<std::size_t>(natsMsg_GetDataLength(ack)));
-  if (!text.starts_with('{')) return {Verdict::kUnavailable, "NATS: the answer is no stream's"};
+  if (!text.starts_with('{'))
+    return {Verdict::kUnavailable, "NATS: the reply is not from a stream"};
   const auto error = RawMember(text, "error");
   if (!error) return {Verdict::kDelivered};
   const std::string reason = "NATS: " + std::string(error->substr(0, 300));
@@ -48,7 +49,7 @@ class NatsSink final : public Sink {
   ~NatsSink() override {
     stopping_.store(true);
     const std::lock_guard lock(mutex_);
-    if (connection_) natsConnection_Close(connection_.get());  // whoever waits for it wakes up
+    if (connection_) natsConnection_Close(connection_.get());  // wakes up a waiting thread
   }
 
   bool takes_whole_batches() const override { return false; }
@@ -70,13 +71,13 @@ class NatsSink final : public Sink {
 
   const SinkDefinition::Nats nats_;
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;  // over changes of connection_, which the destructor closes
+  std::mutex mutex_;  // guards changes of connection_, which the destructor closes
   Owned<natsConnection> connection_;
   Owned<natsSubscription> acks_;
-  std::string inbox_;        // what replies come to, with the index of the message behind it
-  std::uint64_t batch_ = 0;  // so that late answers are not taken for others
+  std::string inbox_;        // replies arrive here, followed by batch and index of the message
+  std::uint64_t batch_ = 0;  // tells late replies of earlier batches apart
   std::int64_t payload_max_ = 0;
-  WorkerThreads thread_;  // last: it ends before what it uses
+  WorkerThreads thread_;  // declared last: it is destroyed before the members it uses
 };
 
 natsStatus NatsSink::Connect() {
@@ -143,9 +144,8 @@ void NatsSink::Publish(const std::vector<Message>& batch, std::vector<Outcome>& 
   for (std::size_t i = 0; i < batch.size() && status == NATS_OK; ++i) {
     outcomes[i] = Unavailable(NATS_TIMEOUT);
     if (static_cast<std::int64_t>(batch[i].body.size()) > payload_max_) {
-      outcomes[i] = {Verdict::kRefused, "the message is larger than the " +
-                                            std::to_string(payload_max_) +
-                                            " bytes that the server takes"};
+      outcomes[i] = {Verdict::kRefused, "the message is larger than the server's limit of " +
+                                            std::to_string(payload_max_) + " bytes"};
       continue;
     }
     status = Send(batch[i], i);

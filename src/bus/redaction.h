@@ -9,11 +9,11 @@
 
 namespace everstep {
 
-// The parts of a JSON pointer (RFC 6901) behind its first.
+// The parts of a JSON pointer (RFC 6901) after the first.
 std::vector<std::string> PointerParts(std::string_view pointer);
 
-// The JSON with every value that one of the pointers leads to replaced by "[redacted]". A part "*"
-// leads to every member or item. What no pointer leads to is left alone. kInvalidJson.
+// Returns the JSON with every value that a pointer addresses replaced by "[redacted]". A part "*"
+// addresses every member or item. Pointers that address nothing are ignored. kInvalidJson.
 Result<std::string> Redact(std::string_view json,
                            std::span<const std::vector<std::string>> pointers);
 

@@ -12,38 +12,38 @@ namespace everstep {
 
 // An event as a sink sends it.
 struct Message {
-  std::string id;     // the same whenever the event is sent: what receivers drop duplicates by
-  std::string topic;  // where it is published to, if the sink has topics
+  std::string id;     // identical for every attempt; receivers use it to drop duplicates
+  std::string topic;  // where it is published, for sinks that have topics
   std::string content_type;
-  HttpHeaders headers;  // beside those of the sink itself
+  HttpHeaders headers;  // in addition to those of the sink itself
   std::string body;
 };
 
 enum class Verdict : std::uint8_t {
   kDelivered,
-  kRefused,      // the receiver has seen it and does not take it
-  kUnavailable,  // the receiver could not be asked, or has not answered
-  kGone,         // the receiver wants nothing any more
+  kRefused,      // the receiver processed it and rejected it
+  kUnavailable,  // the receiver is unreachable or did not answer
+  kGone,         // the receiver wants no more events
 };
 
 struct Outcome {
   Verdict verdict = Verdict::kUnavailable;
-  std::string reason{};                      // of all but kDelivered; a sentence without secrets
-  std::chrono::milliseconds retry_after{0};  // as the receiver asked; zero: it did not
+  std::string reason{};                      // unless delivered; a sentence without secrets
+  std::chrono::milliseconds retry_after{0};  // requested by the receiver; zero if it did not
 };
 
-// Where events go. One thread gives it batches; the sink keeps nothing beyond them.
+// A destination for events. One thread passes it batches; the sink keeps no state beyond them.
 class Sink {
  public:
   using Done = std::function<void(std::vector<Outcome>)>;
 
-  // Ends what is under way: each `done` that was not called is called or dropped before it returns.
+  // Ends deliveries in flight: on return every pending `done` was called or dropped.
   virtual ~Sink() = default;
-  // Are all messages of a batch taken or refused together? Then a batch may hold several events of
-  // a run. Else each run has one message under way at a time, so that order is kept.
+  // Whether all messages of a batch are accepted or refused together. If so, a batch may hold
+  // several events of a run; otherwise each run has at most one message in flight, to keep order.
   virtual bool takes_whole_batches() const = 0;
-  // Must not wait for the receiver. `done` is called once, from any thread, with an outcome for
-  // each message. kDelivered means that the receiver has answered for it.
+  // Must not block on the receiver. `done` is called once, from any thread, with one outcome per
+  // message. kDelivered means that the receiver has acknowledged it.
   virtual void Deliver(std::vector<Message> batch, Done done) = 0;
 };
 

@@ -59,7 +59,7 @@ class Checker {
   }
   bool tenant() const { return rules_.owner == SinkOwner::kTenant; }
   void NotForTenants(const char* pointer, bool given) {
-    if (tenant() && given) Fault(pointer, "is for the sinks of the server's own settings");
+    if (tenant() && given) Fault(pointer, "is only allowed for sinks in the server's settings");
   }
 
   void CheckKind() {
@@ -77,7 +77,7 @@ class Checker {
       if (sink_.file->rotate_bytes < 4096) Fault("/file/rotateBytes", "must be at least 4096");
     }
     if (sink_.cloud_events == "batch" && sink_.kind != "webhook") {
-      Fault("/cloudEvents", "batch is a form of webhooks; use structured");
+      Fault("/cloudEvents", "batch is only supported by webhooks; use structured");
     }
     if (sink_.cloud_events == "binary" && sink_.kind == "file") {
       Fault("/cloudEvents", "a line of a file has no headers; use structured");
@@ -89,9 +89,9 @@ class Checker {
       Fault("/webhook/url", "must begin with https:// or http://");
     }
     if (webhook.url.find('@') < webhook.url.find('/', 8)) {
-      Fault("/webhook/url", "must not hold a password");
+      Fault("/webhook/url", "must not contain a password");
     }
-    if (webhook.secrets.empty()) Fault("/webhook/secrets", "name at least one");
+    if (webhook.secrets.empty()) Fault("/webhook/secrets", "must name at least one");
     if (webhook.secrets.size() > 4) Fault("/webhook/secrets", "has more than 4 items");
     for (std::size_t i = 0; i < webhook.secrets.size(); ++i) {
       const std::string& secret = webhook.secrets[i];
@@ -99,14 +99,14 @@ class Checker {
       const bool variable = !tenant() && secret.starts_with("env:") && secret.size() > 4;
       if (stored || variable) continue;
       Fault("/webhook/secrets/" + std::to_string(i),
-            "must be secret:KEY, a secret of the server, not the secret itself");
+            "must be secret:KEY, the name of a stored secret, not the secret itself");
     }
     CheckTimeout("/webhook/timeoutMs", webhook.timeout);
     NotForTenants("/webhook/caFile", !webhook.ca_file.empty());
   }
 
   void CheckNats(const SinkDefinition::Nats& nats) {
-    if (nats.servers.empty()) Fault("/nats/servers", "name at least one");
+    if (nats.servers.empty()) Fault("/nats/servers", "must name at least one");
     Few("/nats/servers", nats.servers);
     for (std::size_t i = 0; i < nats.servers.size(); ++i) {
       const std::string& server = nats.servers[i];
@@ -114,10 +114,10 @@ class Checker {
       if (!server.starts_with("nats://") && !server.starts_with("tls://")) {
         Fault(pointer, "must begin with nats:// or tls://");
       } else if (server.find('@') != std::string::npos) {
-        Fault(pointer, "must not hold a password; use credentials");
+        Fault(pointer, "must not contain a password; use credentials");
       } else if (tenant() && !rules_.private_addresses &&
                  std::ranges::find(rules_.brokers, server) == rules_.brokers.end()) {
-        Fault(pointer, "is not one of the setting sinks.brokers");
+        Fault(pointer, "is not listed in the setting sinks.brokers");
       }
     }
     NotForTenants("/nats/credentials", !nats.credentials.empty());
@@ -141,16 +141,16 @@ class Checker {
       std::vector<std::string_view> names;
       for (const EventSpec& spec : Catalogue()) names.push_back(spec.name);
       Fault("/filter/types/" + std::to_string(i),
-            "is no event type" + DidYouMean(filter.types[i], names));
+            "is not an event type" + DidYouMean(filter.types[i], names));
     }
     for (std::size_t i = 0; i < filter.entities.size(); ++i) {
       if (EntityKindNamed(filter.entities[i])) continue;
-      Fault("/filter/entities/" + std::to_string(i), "is no kind of entity");
+      Fault("/filter/entities/" + std::to_string(i), "is not a kind of entity");
     }
     if (filter.when.empty()) return;
     std::vector<Template::Fault> found;
     if (!Template::Condition(filter.when, &found)) {
-      Fault("/filter/when", found.empty() ? "is no expression" : found.front().message);
+      Fault("/filter/when", found.empty() ? "is not an expression" : found.front().message);
     }
   }
 
@@ -181,7 +181,7 @@ class Checker {
     if (delivery.batch != 0) range("batch", delivery.batch, 1, 10'000);
     if (delivery.batch > 1 && sink_.kind == "webhook" &&
         (sink_.cloud_events == "structured" || sink_.cloud_events == "binary")) {
-      Fault("/delivery/batch", "a request holds one such CloudEvent; use cloudEvents: batch");
+      Fault("/delivery/batch", "a request holds only one such CloudEvent; use cloudEvents: batch");
     }
     Word("/delivery/laterEvents", delivery.later_events, kLater);
   }
@@ -207,7 +207,7 @@ DeliveryPolicy SinkDefinition::Policy() const {
   policy.later = delivery.later_events == "pass" ? LaterEvents::kPass : LaterEvents::kHold;
   policy.batch_events_max = BatchEvents();
   policy.batch_bytes_max = delivery.batch_bytes;
-  // Two writers of one file would not keep the order of its lines.
+  // With two writers the lines of a file would get out of order.
   policy.in_flight_max = kind == "file" ? 1 : delivery.in_flight;
   return policy;
 }
@@ -216,14 +216,14 @@ Result<SinkDefinition> ReadSinkDefinition(std::string_view text, const std::stri
                                           const SinkRules& rules) {
   const auto document = ParseDocument(text, kDefinitionBytesMax);
   if (!document || !document->faults.empty()) {
-    Error error{ErrorCode::kInvalidJson, "the sink cannot be read", {}};
+    Error error{ErrorCode::kInvalidJson, "cannot parse the sink definition", {}};
     error.faults = document ? document->faults : document.error().faults;
     return error;
   }
   auto sink = FromWire<SinkDefinition>(ToJson(ToValue(document->root)), UnknownMembers::kRefuse);
   if (!sink) return sink;
   if (sink->sink_id.empty()) sink->sink_id = sink_id;
-  Error error{ErrorCode::kSchemaValidationFailed, "the sink does not hold", {}};
+  Error error{ErrorCode::kSchemaValidationFailed, "invalid sink definition", {}};
   if (!sink_id.empty() && sink->sink_id != sink_id) {
     error.faults.push_back({"/sinkId", "must be " + sink_id + ", or left out"});
   }

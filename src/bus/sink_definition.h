@@ -12,7 +12,7 @@
 
 namespace everstep {
 
-// A sink as an operator writes it down (docs/sinks.md).
+// A sink as configured by an operator or tenant (docs/sinks.md).
 struct SinkDefinition {
   std::string sink_id;
   std::string kind;          // webhook, nats, file
@@ -27,18 +27,18 @@ struct SinkDefinition {
   };
   struct Nats {
     std::vector<std::string> servers;
-    std::string credentials;  // a file
+    std::string credentials;  // path of a file
     std::string ca_file;
     std::chrono::milliseconds timeout{5'000};
   };
   struct File {
-    std::string directory;  // of the server's own sinks alone; empty: in the data folder
+    std::string directory;  // only for the server's own sinks; empty: in the data directory
     std::uint64_t rotate_bytes = 64 << 20;
-    std::uint64_t keep = 0;  // files; zero: all
+    std::uint64_t keep = 0;  // rotated files; zero for all
   };
   struct Filter {
-    std::vector<std::string> tenants;   // of the server's own sinks alone; empty: any, as below
-    std::vector<std::string> plans;     // their ids
+    std::vector<std::string> tenants;   // only for the server's own sinks; empty: any, as below
+    std::vector<std::string> plans;     // plan ids
     std::vector<std::string> entities;  // run, step, hook …
     std::vector<std::string> types;     // native names
     std::string when;                   // an expression over `event`
@@ -48,20 +48,20 @@ struct SinkDefinition {
     std::chrono::milliseconds backoff_initial{500};
     std::chrono::milliseconds backoff_max{5 * 60'000};
     std::string later_events = "hold";  // or "pass"
-    std::uint32_t batch = 0;            // events; zero: as the kind has it
+    std::uint32_t batch = 0;            // events; zero for the default of the kind
     std::uint64_t batch_bytes = 1 << 20;
     std::uint32_t in_flight = 4;
-    std::uint64_t dead_letters = 100'000;  // with more the sink stops
+    std::uint64_t dead_letters = 100'000;  // once reached, the sink stops
   };
 
   std::optional<Webhook> webhook;
   std::optional<Nats> nats;
   std::optional<File> file;
   std::string dialect = "native";
-  std::string cloud_events;  // structured, binary, batch; empty: the dialect's document alone
-  std::string topic;         // empty: noetl.events.{type} or everstep.events.{type}
+  std::string cloud_events;  // structured, binary, batch; empty: the plain document
+  std::string topic;         // default: noetl.events.{type} or everstep.events.{type}
   Filter filter;
-  std::vector<std::string> redact;          // pointers; "*": every member or item
+  std::vector<std::string> redact;          // JSON pointers; "*" is every member or item
   std::uint64_t payload_bytes = 256 << 10;  // a larger payload becomes an artifact
   Delivery delivery;
 
@@ -125,22 +125,21 @@ void Describe(F& f, SinkDefinition& sink) {
   f("delivery", sink.delivery);
 }
 
-// Who wrote it: what a tenant may name is less than what the operator of the server may.
+// Who defined the sink: a tenant may refer to less than the operator of the server.
 enum class SinkOwner : std::uint8_t { kTenant, kServer };
 
 struct SinkRules {
   SinkOwner owner = SinkOwner::kTenant;
-  bool private_addresses = false;      // NATS servers of tenants may be any
+  bool private_addresses = false;      // tenants may use any NATS server
   std::vector<std::string> brokers{};  // NATS servers that tenants may use
 };
 
-// Reads YAML or JSON and checks it as a whole. kInvalidJson, kSchemaValidationFailed with every
-// fault and its pointer.
-// `sink_id`: its name, if that does not stand in the text; empty: it has to.
+// Parses YAML or JSON and validates all of it. kInvalidJson, kSchemaValidationFailed with every
+// fault and its pointer. `sink_id` is the expected name; if it is empty, the text must contain one.
 Result<SinkDefinition> ReadSinkDefinition(std::string_view text, const std::string& sink_id,
                                           const SinkRules& rules);
 
-// What is kept of it, and shown.
+// The form in which it is stored and shown.
 std::string SinkDefinitionJson(const SinkDefinition& sink);
 
 }  // namespace everstep

@@ -11,7 +11,7 @@ constexpr std::size_t kEntriesAtOnce = 256;
 constexpr std::size_t kPagesPerTurn = 8;
 constexpr std::chrono::seconds kStoreRetry{1};
 
-// Of an event: the worst of its messages'.
+// The outcome of an event: the worst among its messages.
 Outcome Worst(std::vector<Outcome>::const_iterator from, std::size_t count) {
   const auto grade = [](const Outcome& outcome) {
     switch (outcome.verdict) {
@@ -53,7 +53,7 @@ SinkPump::Next SinkPump::Turn(Moment now) {
     if (const Status saved = Save(); !saved) retry_at_ = now + kStoreRetry;
     save_at_ = now + kSaveEvery;
   }
-  // What could not be written down must not be followed by more of it.
+  // Don't produce more letters to write while earlier ones could not be written.
   const bool stuck = !unsaved_.died.empty() || !unsaved_.gone.empty();
   const bool may_send = !paused_ && !stuck && now >= retry_at_;
   bool more = false;
@@ -119,7 +119,7 @@ void SinkPump::Send(const DeliveryQueue::Batch& batch) {
   });
 }
 
-// What the queue has settled becomes part of the next write.
+// Adds what the queue has settled to the next write.
 void SinkPump::Gather() {
   DeliveryQueue::Settled settled = queue_.TakeSettled();
   unsaved_.mark.position = settled.position;
@@ -148,7 +148,8 @@ Status SinkPump::Save() {
   if (blamed != unsaved_.died.end()) Raise(unsaved_.died.size(), *blamed);
   if (mark_.open && !unsaved_.mark.open && parts_.on_alert) {
     parts_.on_alert({"SINK_DISABLED", "P2", "",
-                     "sink " + mark_.key.name + " wants no more events: " + queue_.last_failure(),
+                     "the receiver of sink " + mark_.key.name +
+                         " wants no more events: " + queue_.last_failure(),
                      mark_.key.tenant_id, mark_.key.tenant_id.empty()});
   }
   mark_ = unsaved_.mark;
@@ -177,20 +178,21 @@ void SinkPump::Raise(std::size_t died, const DeadLetter& first) const {
                    mark_.key.tenant_id, mark_.key.tenant_id.empty()});
 }
 
-// True: there may be more.
+// Returns true if there may be more to read.
 bool SinkPump::ReadOn() {
   for (std::size_t page = 0; page < kPagesPerTurn; ++page) {
     if (!queue_.HasRoom()) return false;
     if (!ReadPage()) return false;
-    if (!unsaved_.died.empty()) return true;  // written first: later events ask for them
+    if (!unsaved_.died.empty()) return true;  // write them first: later events depend on them
   }
   return queue_.HasRoom();
 }
 
-// Reads first and makes messages afterwards: a view must be short, and a payload that is kept
-// elsewhere is a write.
+// Closes the read view before it renders messages: a view must be short-lived, and storing a large
+// payload is a write.
 bool SinkPump::ReadPage() {
-  // Before the view: what lies up to here and is not in it belongs to runs that are gone.
+  // Taken before the view: what lies up to `end` and is missing from the view belongs to removed
+  // runs.
   const Position end = parts_.store.LastPosition();
   if (queue_.read_up_to() >= end) return false;
   auto reader = parts_.store.Read();
@@ -216,7 +218,7 @@ SinkPump::Change SinkPump::ReadChange(StateReader& reader, const OutboxEntry& en
   Change change{entry, {}, {}, IsHeld(reader, entry.run_id), {}};
   const auto run = reader.FindRun(entry.run_id);
   if (!run) change.fault = run.error().message;
-  if (!run || !*run) return change;  // removed since
+  if (!run || !*run) return change;  // the run was removed
   change.run = **run;
   EventQuery query;
   query.after = EventSeq(entry.first_seq.value() - 1);
@@ -235,7 +237,8 @@ void SinkPump::Add(const Change& change) {
   const auto put = [&] {
     if (change.held) {
       unsaved_.died.push_back({queued.run_id, queued.seq, queued.type, queued.persisted_at,
-                               parts_.clock.Now(), 0, "held behind a dead letter of its run"});
+                               parts_.clock.Now(), 0,
+                               "held: an earlier event of its run is a dead letter"});
     } else {
       queue_.Add(queued);
     }
@@ -246,7 +249,7 @@ void SinkPump::Add(const Change& change) {
   if (change.fault.empty()) return;
   queued.run_id = change.entry.run_id;
   queued.persisted_at = change.entry.committed_at;
-  queued.fault = "it cannot be read: " + change.fault;
+  queued.fault = "cannot read the event: " + change.fault;
   const EventSeq last = change.entry.last_seq;
   for (queued.seq = change.entry.first_seq; queued.seq <= last;
        queued.seq = everstep::Next(queued.seq)) {
@@ -254,7 +257,7 @@ void SinkPump::Add(const Change& change) {
   }
 }
 
-// Whether an earlier event of the run is a dead letter, and later ones wait for it.
+// Returns whether an earlier event of the run is a dead letter for which later ones must wait.
 bool SinkPump::IsHeld(StateReader& reader, const RunId& run_id) {
   if (!holds() || mark_.dead_letters == 0) return false;
   const auto [place, fresh] = held_.try_emplace(run_id.value(), false);
@@ -271,7 +274,7 @@ SinkProgress SinkPump::progress() const {
 
 void SinkPump::Publish() {
   const std::lock_guard lock(mutex_);
-  // Not past dead letters that are still to be written.
+  // Don't report a position past dead letters that are not yet written.
   progress_.position = unsaved_.died.empty() ? queue_.position() : mark_.position;
   progress_.dead_letters = mark_.dead_letters;
   progress_.waiting = queue_.waiting();

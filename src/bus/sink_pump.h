@@ -18,30 +18,30 @@
 
 namespace everstep {
 
-// What is known of a sink at a moment.
+// A snapshot of a sink's state.
 struct SinkProgress {
   Position position;
   std::uint64_t dead_letters = 0;
   std::uint64_t waiting = 0;
   std::uint64_t in_flight = 0;  // batches
-  std::uint64_t delivered = 0;  // since it was started
+  std::uint64_t delivered = 0;  // since the sink was started
   std::uint64_t failures = 0;
-  std::uint64_t replaying = 0;  // dead letters still to be sent again
+  std::uint64_t replaying = 0;  // dead letters still to be replayed
   bool failing = false;
   bool stalled = false;
   bool gone = false;
   std::string last_failure;
 };
 
-// Dead letters to send again.
+// Dead letters to replay.
 struct Replay {
-  std::vector<std::pair<RunId, EventSeq>> letters;  // in order of run and seq
-  double per_second = 0;                            // zero: as fast as the sink takes them
+  std::vector<std::pair<RunId, EventSeq>> letters;  // ordered by run and seq
+  double per_second = 0;                            // zero: as fast as the sink accepts them
 };
 
-// Moves events from the outbox to a sink: reads on, sends what is due, and keeps in the store what
-// has been settled. Its own thread calls Turn; nothing in it waits for the receiver. What is
-// settled and not yet kept is sent again after a crash.
+// Moves events from the outbox to a sink: reads ahead, sends what is due, and persists what was
+// settled. Its thread calls Turn, which never blocks on the receiver. Events that were settled but
+// not yet persisted are sent again after a crash.
 class SinkPump {
  public:
   using Moment = DeliveryQueue::Moment;
@@ -55,33 +55,33 @@ class SinkPump {
     Sink& sink;
     KeepPayload keep_payload;
     std::function<void(const Alert&)> on_alert;
-    std::function<void()> wake;  // somebody has to call Turn; any thread
+    std::function<void()> wake;  // requests a call of Turn; called from any thread
   };
   SinkPump(Parts parts, SinkMark mark, const SinkDefinition& definition,
            DeliveryQueue::Bounds bounds = {});
 
   struct Next {
-    std::optional<Moment> at;  // call Turn then at the latest
+    std::optional<Moment> at;  // call Turn at this time at the latest
     bool on_commit = false;    // and when something becomes durable
   };
   Next Turn(Moment now);
   void SetPaused(bool paused) { paused_ = paused; }
-  // Makes durable how far it has come.
+  // Persists the position.
   Status Save();
-  // kInvalidArgument: one is under way.
+  // kInvalidArgument if a replay is already in progress.
   Status Begin(Replay replay);
-  // Gives dead letters up.
+  // Discards dead letters.
   Status Purge(const std::vector<std::pair<RunId, EventSeq>>& letters);
 
-  // Any thread.
+  // Thread-safe.
   SinkProgress progress() const;
 
  private:
   struct Report {
     std::uint64_t batch;
-    std::vector<Outcome> outcomes;  // of messages
+    std::vector<Outcome> outcomes;  // one per message
   };
-  struct Change {  // of the outbox, as it was read
+  struct Change {  // an outbox entry with its events
     OutboxEntry entry;
     StoredRun run;
     std::vector<Event> events;
@@ -95,7 +95,7 @@ class SinkPump {
   Change ReadChange(StateReader& reader, const OutboxEntry& entry);
   void Add(const Change& change);
   bool IsHeld(StateReader& reader, const RunId& run_id);
-  // sink_pump_replay.cc
+  // Defined in sink_pump_replay.cc.
   bool CanFeedReplay() const;
   void FeedReplay(Moment now);
   bool FeedLetter(const RunId& run_id, EventSeq seq);
@@ -110,21 +110,21 @@ class SinkPump {
   const Parts parts_;
   const SinkDefinition definition_;
   const EventRenderer renderer_;
-  SinkMark mark_;  // as it is in the store
+  SinkMark mark_;  // as persisted
   DeliveryQueue queue_;
   SinkMove unsaved_;
   Moment save_at_{};
-  Moment retry_at_{};  // after the store has failed
+  Moment retry_at_{};  // after a store failure
   bool paused_ = false;
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> sent_;  // messages of each event
-  std::unordered_map<std::string, bool> held_;                        // of the page being read
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> sent_;  // messages per event
+  std::unordered_map<std::string, bool> held_;  // per run, for the page being read
   std::string store_fault_;
 
   Replay replay_;
   std::size_t replay_next_ = 0;
   Moment replay_at_{};
   std::set<std::string> replayed_runs_;
-  std::set<std::string> failed_runs_;  // of the replay
+  std::set<std::string> failed_runs_;  // during the replay
 
   mutable std::mutex mutex_;
   std::vector<Report> reports_;  // guarded by mutex_, as the next

@@ -1,4 +1,4 @@
-// Dead letters on their way once more, and those that are given up.
+// Replaying and purging dead letters.
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ bool SinkPump::CanFeedReplay() const {
 
 Status SinkPump::Begin(Replay replay) {
   if (replay_next_ < replay_.letters.size() || queue_.letters_waiting() > 0) {
-    return Error{ErrorCode::kInvalidArgument, "a replay of this sink is under way", {}};
+    return Error{ErrorCode::kInvalidArgument, "a replay of this sink is already in progress", {}};
   }
   replay_ = std::move(replay);
   replay_next_ = 0;
@@ -64,12 +64,12 @@ bool SinkPump::FeedLetter(const RunId& run_id, EventSeq seq) {
   reader.reset();
   const bool there = events && !events->empty();
   if (!there || !renderer_.Render(**run, events->front(), queued)) {
-    // It is not for this sink any more, or gone: what cannot be sent is told once and stays.
+    // The run is gone or the sink's filter changed: fail the letter once more and keep it.
     queued.run_id = run_id;
     queued.seq = seq;
     queued.type = letter.type;
     queued.persisted_at = letter.persisted_at;
-    queued.fault = there ? "the sink's filter does not choose it" : "its run is not there any more";
+    queued.fault = there ? "the sink's filter does not match it" : "its run no longer exists";
   }
   queued.letter = true;
   queued.attempts = letter.attempts;
@@ -78,7 +78,7 @@ bool SinkPump::FeedLetter(const RunId& run_id, EventSeq seq) {
   return true;
 }
 
-// Events that came while their run was being replayed were held, and go the same way.
+// Events that arrived while their run was being replayed were held; replay them too.
 bool SinkPump::FindMoreLetters() {
   if (!holds()) return false;
   const auto last = [this](const std::string& run) {

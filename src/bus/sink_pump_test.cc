@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Answers when it is told to.
+// Answers when told to.
 class ScriptedSink final : public Sink {
  public:
   bool takes_whole_batches() const override { return whole; }
@@ -96,7 +96,7 @@ class SinkPumpTest : public testing::Test {
     }
     order.done(std::vector<Outcome>(order.batch.size(), {verdict, "no"}));
   }
-  // Turns until the sink has nothing to do any more; `fate` says what it does with each batch.
+  // Turns until the sink has nothing left to do; `fate` decides the outcome of each batch.
   template <typename F>
   void Run(F fate) {
     for (int i = 0; i < 400; ++i) {
@@ -108,7 +108,7 @@ class SinkPumpTest : public testing::Test {
       if (!next.at) return;
       now_ = std::max(now_, *next.at);
     }
-    FAIL() << "it never rests";
+    FAIL() << "the pump never becomes idle";
   }
   void RunWell() {
     Run([](const auto&) { return Verdict::kDelivered; });
@@ -144,7 +144,7 @@ class SinkPumpTest : public testing::Test {
   std::optional<SinkPump> pump_;
 };
 
-TEST_F(SinkPumpTest, EventsGoOutAndThePlaceIsKept) {
+TEST_F(SinkPumpTest, EventsAreDeliveredAndThePositionIsSaved) {
   Append("a", "RunStarted");
   Append("b", "RunStarted");
   Open(Definition());
@@ -156,7 +156,7 @@ TEST_F(SinkPumpTest, EventsGoOutAndThePlaceIsKept) {
   EXPECT_THAT(received_, ElementsAre("a:1", "b:1", "a:2"));
 }
 
-TEST_F(SinkPumpTest, AfterACrashWhatWasNotKeptIsSentAgainAndNothingElse) {
+TEST_F(SinkPumpTest, AfterACrashOnlyUnsavedDeliveriesAreRepeated) {
   Append("a", "RunStarted");
   Open(Definition());
   RunWell();
@@ -164,12 +164,12 @@ TEST_F(SinkPumpTest, AfterACrashWhatWasNotKeptIsSentAgainAndNothingElse) {
   Turn();
   Answer(Verdict::kDelivered);
   Append("b", "RunStarted");
-  Open(Definition());  // the delivery was never kept
+  Open(Definition());  // the delivery was never saved
   RunWell();
   EXPECT_THAT(received_, ElementsAre("a:1", "a:2", "a:2", "b:1"));
 }
 
-TEST_F(SinkPumpTest, ThePlaceIsNotKeptForEveryBatch) {
+TEST_F(SinkPumpTest, ThePositionIsNotSavedForEveryBatch) {
   Open(Definition());
   Append("a", "RunStarted");
   Turn();
@@ -181,7 +181,7 @@ TEST_F(SinkPumpTest, ThePlaceIsNotKeptForEveryBatch) {
   EXPECT_EQ(Mark().position, before);
 }
 
-TEST_F(SinkPumpTest, ADeadLetterIsKeptBeforeThePlacePassesItAndRaisesAnAlert) {
+TEST_F(SinkPumpTest, ADeadLetterIsSavedBeforeThePositionPassesItAndRaisesAnAlert) {
   Open(Definition());
   Append("bad", "RunStarted");
   Append("good", "RunStarted");
@@ -197,14 +197,14 @@ TEST_F(SinkPumpTest, ADeadLetterIsKeptBeforeThePlacePassesItAndRaisesAnAlert) {
   EXPECT_EQ(alerts_[0].code, "EVENT_BUS_DELIVERY_FAILED");
   EXPECT_EQ(alerts_[0].severity, "P1");
   EXPECT_EQ(alerts_[0].run_id, "bad");
-  // Later events of the run are held behind it, also after a restart.
+  // Later events of the run are held, also after a restart.
   Open(Definition());
   Append("other", "RunStarted");
   RunWell();
   EXPECT_THAT(received_, ElementsAre("good:1", "other:1"));
 }
 
-TEST_F(SinkPumpTest, EventsThatComeLaterAreHeldAndAReplaySendsAllInOrder) {
+TEST_F(SinkPumpTest, LaterEventsAreHeldAndAReplaySendsAllInOrder) {
   Open(Definition());
   Append("bad", "RunStarted");
   const auto refuse = [](const std::vector<std::string>&) { return Verdict::kRefused; };
@@ -214,7 +214,7 @@ TEST_F(SinkPumpTest, EventsThatComeLaterAreHeldAndAReplaySendsAllInOrder) {
   EXPECT_THAT(Letters(), ElementsAre("bad:1/2", "bad:2/0"));
   EXPECT_THAT(received_, IsEmpty());
   ASSERT_TRUE(pump_->Begin({Places(), 0}));
-  EXPECT_FALSE(pump_->Begin({Places(), 0})) << "one is under way";
+  EXPECT_FALSE(pump_->Begin({Places(), 0})) << "a replay is in progress";
   Turn();
   Append("bad", "StepCompleted", "s");  // while its run is being replayed
   RunWell();
@@ -257,7 +257,7 @@ TEST_F(SinkPumpTest, AReplayKeepsToItsRate) {
   EXPECT_GE(now_ - begun, milliseconds(200));
 }
 
-TEST_F(SinkPumpTest, LettersThatAreGivenUpAreGone) {
+TEST_F(SinkPumpTest, PurgedLettersAreGone) {
   Open(Definition());
   Append("bad", "RunStarted");
   Append("bad", "StepStarted", "s");
@@ -269,7 +269,7 @@ TEST_F(SinkPumpTest, LettersThatAreGivenUpAreGone) {
   EXPECT_THAT(received_, ElementsAre("bad:3"));
 }
 
-TEST_F(SinkPumpTest, FiltersRedactionAndTheSizeOfPayloadsAreOfTheDefinition) {
+TEST_F(SinkPumpTest, TheDefinitionControlsFilterRedactionAndPayloadSize) {
   SinkDefinition definition = Definition();
   definition.filter.entities = {"step"};
   definition.filter.when = "event.payload.result.kind != 'dull'";
@@ -310,12 +310,12 @@ TEST_F(SinkPumpTest, AReceiverThatIsGoneClosesTheSink) {
   Append("a", "RunStarted");
   Run([](const std::vector<std::string>&) { return Verdict::kGone; });
   EXPECT_FALSE(Mark().open);
-  EXPECT_EQ(Mark().position, Position(0)) << "it is still to be delivered";
+  EXPECT_EQ(Mark().position, Position(0)) << "it is still undelivered";
   ASSERT_EQ(alerts_.size(), 1U);
   EXPECT_EQ(alerts_[0].code, "SINK_DISABLED");
 }
 
-TEST_F(SinkPumpTest, RunsThatAreRemovedDoNotHoldThePlace) {
+TEST_F(SinkPumpTest, RemovedRunsDoNotHoldThePosition) {
   Append("a", "RunStarted");
   Append("a", "RunCompleted");
   Append("b", "RunStarted");

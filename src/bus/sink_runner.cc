@@ -7,7 +7,7 @@
 namespace everstep {
 namespace {
 
-// Only a bound: whatever happens wakes the thread.
+// Only an upper bound: every relevant event wakes the thread.
 constexpr std::chrono::milliseconds kWaitMax{60'000};
 
 }  // namespace
@@ -36,9 +36,9 @@ SinkRunner::~SinkRunner() {
   }
   Wake();
   thread_.join();
-  sink_.reset();  // nothing is reported any more
+  sink_.reset();  // no more reports after this
   pump_.SetPaused(true);
-  (void)pump_.Turn(SteadyNow());  // what was reported while it ended
+  (void)pump_.Turn(SteadyNow());  // process reports made during shutdown
   (void)pump_.Save();
 }
 
@@ -53,7 +53,7 @@ void SinkRunner::Wake() {
 
 void SinkRunner::Loop() {
   while (true) {
-    // Before the look at the store: what comes in between is seen by one or the other.
+    // Read before looking at the store, so that no change in between is missed.
     const std::uint64_t seen = watch_.ticks();
     std::vector<std::function<void()>> orders;
     {
@@ -79,7 +79,7 @@ void SinkRunner::Wait(const SinkPump::Next& next, std::uint64_t seen) {
     (void)watch_.WaitPast(seen, wait);
     return;
   }
-  // A sink that cannot take more does not wake up for every commit.
+  // A sink that cannot accept more must not wake up for every commit.
   std::unique_lock lock(mutex_);
   woken_.wait_for(lock, wait, [this] { return is_woken_ || stop_; });
 }

@@ -12,7 +12,7 @@
 
 namespace everstep {
 
-// A sink at work: its pump on a thread of its own, woken by commits, by the sink and by time.
+// Runs a sink's pump on its own thread, woken by commits, by the sink and by timers.
 class SinkRunner {
  public:
   struct Parts {
@@ -24,7 +24,7 @@ class SinkRunner {
   };
   SinkRunner(Parts parts, std::unique_ptr<Sink> sink, SinkMark mark,
              const SinkDefinition& definition);
-  // Waits for what the sink has under way to be ended, and keeps how far it has come.
+  // Waits until the sink has ended its deliveries in flight, then persists the position.
   ~SinkRunner();
 
   SinkProgress progress() const { return pump_.progress(); }

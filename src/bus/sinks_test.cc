@@ -1,4 +1,4 @@
-// What each sink does with a batch, and how definitions, topics and redaction are read.
+// What each sink does with a batch; parsing of definitions, topics and redaction.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,10 +54,10 @@ TEST(FileSinkTest, LinesAreAppendedAndFilesRotated) {
   }
   EXPECT_EQ(Content(path + "/events.ndjson"), "{\"n\":5}\n");
   EXPECT_EQ(Content(path + "/events.2.ndjson"), "{\"n\":3}\n{\"n\":4}\n");
-  EXPECT_FALSE(std::filesystem::exists(path + "/events.1.ndjson")) << "one is kept";
+  EXPECT_FALSE(std::filesystem::exists(path + "/events.1.ndjson")) << "only one is kept";
 }
 
-TEST(FileSinkTest, ALineThatIsNotWholeIsCutOff) {
+TEST(FileSinkTest, AnIncompleteLineIsCutOff) {
   TemporaryDirectory directory;
   const std::string path = directory / "sink";
   std::filesystem::create_directories(path);
@@ -75,7 +75,7 @@ HttpOutcome Answered(int status, const char* retry_after = nullptr) {
   return outcome;
 }
 
-TEST(WebhookSinkTest, AnswersAreTakenAsTheyAreMeant) {
+TEST(WebhookSinkTest, HttpAnswersAreMappedToOutcomes) {
   const Timestamp now = FromMicros(0);
   EXPECT_EQ(OutcomeOf(Answered(204), now).verdict, Verdict::kDelivered);
   EXPECT_EQ(OutcomeOf(Answered(410), now).verdict, Verdict::kGone);
@@ -124,7 +124,7 @@ TEST(WebhookSinkTest, EverySecretSignsAndTheIdStaysTheSame) {
   }
 }
 
-TEST(WebhookSinkTest, AddressesOfThisMachineAreRefusedUnlessAllowed) {
+TEST(WebhookSinkTest, LoopbackAddressesAreRefusedUnlessAllowed) {
   HttpClient client(AddressPolicy{});
   ManualClock clock;
   SinkDefinition definition;
@@ -140,7 +140,7 @@ TEST(WebhookSinkTest, AddressesOfThisMachineAreRefusedUnlessAllowed) {
   EXPECT_THAT(outcomes.front().reason, HasSubstr("not allowed"));
 }
 
-TEST(TopicTemplateTest, HolesAreFilledAndNothingMakesAnotherTopic) {
+TEST(TopicTemplateTest, PlaceholdersAreFilledAndValuesCannotChangeTheTopic) {
   const RunScope scope{"acme", "web", "prod", "my plan.v2", "1"};
   EXPECT_EQ(TopicTemplate("x.{tenant}.{project}.{environment}.{plan}.{run}.{type}")
                 .Render(scope, RunId("r.1:*>"), "tool.processed"),
@@ -150,7 +150,7 @@ TEST(TopicTemplateTest, HolesAreFilledAndNothingMakesAnotherTopic) {
   }
 }
 
-TEST(RedactionTest, PointersLeadToMembersItemsAndAll) {
+TEST(RedactionTest, PointersAddressMembersItemsAndWildcards) {
   const auto redact = [](const char* json, const char* pointer) {
     const std::vector<std::vector<std::string>> pointers = {PointerParts(pointer)};
     return *Redact(json, pointers);
@@ -171,7 +171,7 @@ std::vector<std::string> FaultsOf(const std::string& text, const SinkRules& rule
   return pointers;
 }
 
-TEST(SinkDefinitionTest, YamlAndJsonAreReadAndKeptAlike) {
+TEST(SinkDefinitionTest, YamlAndJsonGiveTheSameDefinition) {
   const auto yaml = ReadSinkDefinition("kind: file\nfilter: {types: [RunFailed]}\n", "s", {});
   ASSERT_TRUE(yaml) << ToString(yaml.error());
   const auto json = ReadSinkDefinition(SinkDefinitionJson(*yaml), "s", {});
@@ -179,7 +179,7 @@ TEST(SinkDefinitionTest, YamlAndJsonAreReadAndKeptAlike) {
   EXPECT_EQ(SinkDefinitionJson(*json), SinkDefinitionJson(*yaml));
 }
 
-TEST(SinkDefinitionTest, EveryFaultHasItsPlace) {
+TEST(SinkDefinitionTest, EveryFaultHasItsPointer) {
   EXPECT_THAT(FaultsOf("kind: pigeon"), Contains("/kind"));
   EXPECT_THAT(FaultsOf("kind: webhook"), ElementsAre("/webhook"));
   EXPECT_THAT(FaultsOf(R"({"kind":"webhook","webhook":{"url":"ftp://x","secrets":["whsec_x"]}})"),
@@ -209,7 +209,7 @@ InboundEvent Order(int number) {
   return ReadInboundEvents({{"content-type", "application/cloudevents+json"}}, body, "")->front();
 }
 
-TEST(InboundRuleTest, ARuleChoosesEventsAndRendersItsOrder) {
+TEST(InboundRuleTest, ARuleSelectsEventsAndRendersItsOrder) {
   const auto rule = ReadInboundRule(
       "---\n{types: [acme.*], sources: [/shop], when: event.data.n > 1, start: {planId: p, inputs: "
       "{n: "
@@ -223,10 +223,11 @@ TEST(InboundRuleTest, ARuleChoosesEventsAndRendersItsOrder) {
   const auto order = Apply(*rule, Order(2), left);
   ASSERT_TRUE(order && *order);
   EXPECT_EQ((*order)->start->inputs, R"({"n":2,"t":"no. 2"})");
-  EXPECT_EQ((*order)->key, (*Apply(*rule, Order(3), left))->key) << "source and id name the event";
+  EXPECT_EQ((*order)->key, (*Apply(*rule, Order(3), left))->key)
+      << "source and id identify the event";
 }
 
-TEST(InboundRuleTest, WhatRulesCostIsTakenFromOneBudget) {
+TEST(InboundRuleTest, AllRulesShareOneBudget) {
   const auto rule = ReadInboundRule(
       "---\n{types: [acme.*], when: 'range(20000) | sum < 0', start: {planId: p}}", "r");
   ASSERT_TRUE(rule) << ToString(rule.error());
@@ -258,7 +259,7 @@ TEST(InboundRuleTest, EventsAreReadInEveryForm) {
   EXPECT_FALSE(ReadInboundEvents({}, "[1]", "msg-1"));
 }
 
-TEST(InboundRuleTest, EveryFaultHasItsPlace) {
+TEST(InboundRuleTest, EveryFaultHasItsPointer) {
   const auto faults = [](const char* text) {
     std::vector<std::string> pointers;
     const auto rule = ReadInboundRule("---\n" + std::string(text), "r");

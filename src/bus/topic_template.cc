@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kTopicBytesMax = 256;
 constexpr std::string_view kHoles[] = {"type", "tenant", "project", "environment", "plan", "run"};
 
-// "tenant" and "type" begin alike, and so do "plan" and "project".
+// "tenant" and "type" share their first letter, and so do "plan" and "project".
 char LetterOf(std::string_view hole) {
   return hole == "type" || hole == "plan" ? hole[1] : hole.front();
 }
@@ -46,7 +46,7 @@ std::optional<std::string> TopicTemplate::FaultOf(std::string_view text) {
     } else if (IsPlain(text.front()) || text.front() == '.') {
       text.remove_prefix(1);
     } else {
-      return "may have letters, digits, '-', '_', '.' and holes like {type}";
+      return "may contain only letters, digits, '-', '_', '.' and placeholders like {type}";
     }
   }
   return std::nullopt;

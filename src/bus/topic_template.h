@@ -9,24 +9,26 @@
 
 namespace everstep {
 
-// Where an event is published to: text with {type}, {tenant}, {project}, {environment}, {plan},
-// {run} in it. {type} is the event's name in the sink's dialect and may have dots.
+// Where an event is published: text with the placeholders {type}, {tenant}, {project},
+// {environment}, {plan} and {run}. {type} is the event's name in the sink's dialect and may contain
+// dots.
 class TopicTemplate {
  public:
-  // What is wrong with it; nothing: it can be used. An empty one stands for the default.
+  // Returns what is wrong with `text`, or nothing if it is valid. An empty text selects the
+  // default.
   static std::optional<std::string> FaultOf(std::string_view text);
 
-  // `text` must be without fault.
+  // Requires: `text` has no fault.
   explicit TopicTemplate(std::string_view text);
 
-  // What is not a letter, digit, '-' or '_' in a value becomes '_', so that no value makes another
-  // topic than it should; in {type} dots stay.
+  // Characters of values other than letters, digits, '-' and '_' become '_', so that a value cannot
+  // change the structure of the topic; dots in {type} are kept.
   std::string Render(const RunScope& scope, const RunId& run_id, std::string_view type) const;
 
  private:
   struct Piece {
-    std::string text;  // as it is, or
-    char hole = 0;     // a letter of the hole's name, different for each
+    std::string text;  // literal text, or
+    char hole = 0;     // one letter that identifies the placeholder
   };
   std::vector<Piece> pieces_;
 };

@@ -14,7 +14,7 @@ constexpr std::string_view kScheme = "v1,";
 constexpr std::size_t kIdBytesMax = 256;
 constexpr std::size_t kSignaturesMax = 16;
 
-// The one header of that name; empty: there is none, or several.
+// Returns the only header of that name; empty if there is none or more than one.
 std::string_view Only(const HttpHeaders& headers, std::string_view name) {
   std::string_view found;
   int count = 0;
@@ -35,7 +35,7 @@ std::optional<std::int64_t> SecondsOf(std::string_view text) {
   std::int64_t seconds = 0;
   const char* end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, seconds);
-  // Far beyond any date, and far from any overflow.
+  // The end of the year 9999: beyond any real date and far from overflow.
   if (read.ec != std::errc() || read.ptr != end || seconds < 0 || seconds > 253'402'300'799) {
     return std::nullopt;
   }
@@ -80,7 +80,7 @@ std::string_view Name(WebhookVerdict verdict) {
     case WebhookVerdict::kBadSignature:
       break;
   }
-  return "no signature is right";
+  return "no signature matches";
 }
 
 WebhookCheck CheckWebhook(const HttpHeaders& headers, std::string_view body,
@@ -122,7 +122,7 @@ void WebhookIds::Forget(std::string_view endpoint, std::string_view id) {
   const std::lock_guard lock(mutex_);
   const std::string key = KeyOf(endpoint, id);
   if (keys_.erase(key) == 0) return;
-  // Else the place in line would take a later id of the same name with it.
+  // Otherwise the stale entry would later evict a new id of the same name.
   const auto found =
       std::find_if(seen_.rbegin(), seen_.rend(), [&](const Seen& seen) { return seen.key == key; });
   if (found != seen_.rend()) seen_.erase(std::next(found).base());

@@ -17,13 +17,13 @@ namespace everstep {
 
 // Standard Webhooks (v1: HMAC-SHA256): a sender signs "id.timestamp.body" with a shared secret.
 
-// The bytes of a "whsec_…" secret.
+// The key bytes of a "whsec_…" secret.
 class WebhookSecret {
  public:
-  // Base64 of 24 to 64 bytes, with or without the prefix; nothing otherwise.
+  // Accepts Base64 of 24 to 64 bytes, with or without the prefix; returns nothing otherwise.
   static std::optional<WebhookSecret> Parse(std::string_view text);
 
-  // "v1,<base64>".
+  // Returns "v1,<base64>".
   std::string Sign(std::string_view id, std::int64_t seconds, std::string_view body) const;
 
  private:
@@ -34,32 +34,32 @@ inline constexpr std::chrono::seconds kWebhookTolerance{5 * 60};
 
 enum class WebhookVerdict : std::uint8_t {
   kGood,
-  kMalformed,     // a header is missing or not of its form
-  kTooOld,        // signed more than the tolerance ago
-  kTooNew,        // more than the tolerance in the future
-  kBadSignature,  // none of the signatures is of one of the secrets
+  kMalformed,     // a header is missing or malformed
+  kTooOld,        // signed longer ago than the tolerance
+  kTooNew,        // signed further in the future than the tolerance
+  kBadSignature,  // no signature matches any of the secrets
 };
-std::string_view Name(WebhookVerdict verdict);  // for people
+std::string_view Name(WebhookVerdict verdict);  // human-readable
 
 struct WebhookCheck {
   WebhookVerdict verdict = WebhookVerdict::kMalformed;
-  std::string id;  // webhook-id, of a good one
+  std::string id;  // webhook-id; set if the verdict is kGood
 };
 
-// Headers with names in lower case. Several secrets while they are being changed. Tells nothing of
-// how near a wrong signature was, neither by time.
+// Header names must be in lower case. Several secrets are accepted during rotation. Signatures are
+// compared in constant time; neither the result nor the timing reveals how close a wrong one was.
 WebhookCheck CheckWebhook(const HttpHeaders& headers, std::string_view body,
                           std::span<const WebhookSecret> secrets, Timestamp now);
 
-// The ids that have come within twice the tolerance: one that comes again is a repetition, by the
-// sender who had no answer or by somebody who listened. Bounded; thread-safe.
+// The ids accepted within twice the tolerance. A repeated id is either a retry by a sender that got
+// no answer, or a replay attack. Bounded; thread-safe.
 class WebhookIds {
  public:
   explicit WebhookIds(std::size_t ids_max = 100'000) : ids_max_(ids_max) {}
 
-  // True: it is new, and known from now on. Ask only for what was signed well.
+  // Returns true if the id is new, and records it. Only call this after the signature was verified.
   bool Add(std::string_view endpoint, std::string_view id, Timestamp now);
-  // It could not be handled: the sender may try again.
+  // Handling failed: allows the sender to retry.
   void Forget(std::string_view endpoint, std::string_view id);
 
  private:

@@ -7,7 +7,7 @@
 namespace everstep {
 namespace {
 
-// The example of the specification's reference libraries.
+// The example from the specification's reference libraries.
 constexpr std::string_view kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 constexpr std::string_view kId = "msg_p5jXN8AQM9LWM0D4loKWxJek";
 constexpr std::int64_t kSeconds = 1614265330;
@@ -31,14 +31,14 @@ class WebhookSignatureTest : public ::testing::Test {
                           {"webhook-signature", std::string(kSignature)}};
 };
 
-TEST_F(WebhookSignatureTest, TheExampleOfTheSpecificationIsGood) {
+TEST_F(WebhookSignatureTest, TheExampleFromTheSpecificationIsValid) {
   EXPECT_EQ(secrets_[0].Sign(kId, kSeconds, kBody), kSignature);
   const WebhookCheck check = CheckWebhook(headers_, kBody, secrets_, now_);
   EXPECT_EQ(check.verdict, WebhookVerdict::kGood);
   EXPECT_EQ(check.id, kId);
 }
 
-TEST_F(WebhookSignatureTest, AnyChangeIsFound) {
+TEST_F(WebhookSignatureTest, AnyChangeIsDetected) {
   EXPECT_EQ(Check("{\"test\": 2432232315}"), WebhookVerdict::kBadSignature);
   SetHeader("webhook-id", "msg_other");
   EXPECT_EQ(Check(), WebhookVerdict::kBadSignature);
@@ -64,7 +64,7 @@ TEST_F(WebhookSignatureTest, OtherSchemesDoNotCount) {
   EXPECT_EQ(Check(), WebhookVerdict::kBadSignature);
 }
 
-TEST_F(WebhookSignatureTest, OldAndFutureOnesAreRefused) {
+TEST_F(WebhookSignatureTest, OldAndFutureTimestampsAreRefused) {
   now_ += kWebhookTolerance;
   EXPECT_EQ(Check(), WebhookVerdict::kGood);
   now_ += std::chrono::seconds(1);
@@ -75,7 +75,7 @@ TEST_F(WebhookSignatureTest, OldAndFutureOnesAreRefused) {
   EXPECT_EQ(Check(), WebhookVerdict::kTooNew);
 }
 
-TEST_F(WebhookSignatureTest, HeadersThatAreMissingMalformedOrTwiceAreRefused) {
+TEST_F(WebhookSignatureTest, MissingMalformedOrRepeatedHeadersAreRefused) {
   for (const std::string name : {"webhook-id", "webhook-timestamp", "webhook-signature"}) {
     const HttpHeaders good = headers_;
     SetHeader(name, "");
@@ -113,7 +113,7 @@ TEST(WebhookIdsTest, AnIdIsNewOnceAndPerEndpoint) {
   EXPECT_TRUE(ids.Add("t1/a", "m1", now));
 }
 
-TEST(WebhookIdsTest, AForgottenIdIsNewAndStaysKnownItsWholeTime) {
+TEST(WebhookIdsTest, AForgottenIdIsNewAgainAndThenKnownForTheFullPeriod) {
   WebhookIds ids;
   const Timestamp start{std::chrono::seconds(kSeconds)};
   EXPECT_TRUE(ids.Add("a", "m1", start));

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kAnswerBytesMax = 1 << 20;
 constexpr std::chrono::seconds kSecretsKept{10};
 
-// The same batch has the same id whenever it is sent.
+// A batch keeps its id when it is sent again.
 std::string IdOf(const std::vector<Message>& batch) {
   if (batch.size() == 1) return batch.front().id;
   std::string ids;
@@ -50,7 +50,7 @@ class WebhookSink final : public Sink {
     HttpRequest request = RequestOf(std::move(batch));
     const std::lock_guard lock(mutex_);
     ++sent_;
-    // The id is known before the answer is looked at: both wait for the lock.
+    // Both sides take the lock, so `id` is set before the answer is processed.
     auto id = std::make_shared<HttpClient::RequestId>(0);
     *id = client_.Send(std::move(request),
                        [this, id, size, done = std::move(done)](const HttpOutcome& answer) {
@@ -118,7 +118,7 @@ class WebhookSink final : public Sink {
   HttpClient& client_;
   Clock& clock_;
   const ReadWebhookSecrets read_secrets_;
-  std::vector<WebhookSecret> secrets_;  // the delivering thread's
+  std::vector<WebhookSecret> secrets_;  // used only by the delivering thread
   std::chrono::steady_clock::time_point read_at_{};
   std::mutex mutex_;
   std::condition_variable ended_;

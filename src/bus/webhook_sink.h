@@ -12,16 +12,16 @@
 
 namespace everstep {
 
-// The secrets of a sink, the newest first. Asked now and then, so that a changed one is seen.
+// Reads the secrets of a sink, newest first. Called periodically, so that a rotation takes effect.
 using ReadWebhookSecrets = std::function<Result<std::vector<WebhookSecret>>()>;
 
-// Posts messages to a URL, signed as Standard Webhooks asks: every secret signs. With batches of
-// one the body is the message; else a JSON array of them. Redirects are not followed, 410 ends the
-// sink. `client` and `clock` must outlive it.
+// Posts messages to a URL, signed with every secret as in Standard Webhooks. With batches of one
+// the body is the message, otherwise a JSON array of messages. Redirects are not followed; 410
+// disables the sink. `client` and `clock` must outlive the sink.
 std::unique_ptr<Sink> NewWebhookSink(const SinkDefinition& sink, HttpClient& client, Clock& clock,
                                      ReadWebhookSecrets secrets);
 
-// How an answer is taken.
+// Maps an HTTP result to an outcome.
 Outcome OutcomeOf(const HttpOutcome& answer, Timestamp now);
 
 }  // namespace everstep
