@@ -13,35 +13,36 @@
 
 namespace everstep {
 
-// One time that an order was sent. Its events carry its mark as emitted_by, so that they can be
-// told from those of every other time.
+// One send of an order. Its events carry the attempt's mark as emitted_by, which tells them apart
+// from those of every other attempt.
 struct Attempt {
   enum class Told : std::uint8_t {
-    kNothing,  // nobody heard the answer
+    kNothing,  // no answer was received
     kPlaced,
     kRefused,
-    kNotWritten,  // the store was full or had stopped
+    kNotWritten,  // the store was full or stopped
     kIndeterminate,
   };
 
   AppendOrder order;
-  ReferenceLog::Answer expected;     // by the reference, when it was sent
-  bool founded = true;               // what it was decided on is durable by now
-  std::optional<ErrorCode> excused;  // the failure of its write, which may be its answer
+  ReferenceLog::Answer expected;     // by the reference log, at the time of sending
+  bool founded = true;               // everything the decision was based on is durable
+  std::optional<ErrorCode> excused;  // the failure of its write, which is also a valid answer
   Told told = Told::kNothing;
   std::optional<Placed> placed;
 };
 
-// What callers sent and what they were told.
+// What callers sent and which answers they received.
 class AnswerBook {
  public:
-  // Marks the order's events and notes it. Gives its number.
+  // Marks the order's events, records the order and returns its number.
   std::size_t Send(AppendOrder order);
   Attempt& attempt(std::size_t number) { return attempts_[number]; }
   const std::vector<Attempt>& attempts() const { return attempts_; }
   static std::string MarkOf(std::size_t number);
 
-  // Notes what an event's id and time are. False when something else was said before.
+  // Records the id and time of an event. Returns false if they differ from what was recorded
+  // before.
   bool Identify(const RunId& run_id, std::uint64_t incarnation, const Placed& placed);
 
  private:
@@ -50,11 +51,11 @@ class AnswerBook {
   std::map<EventPlace, std::pair<std::string, Timestamp>> identities_;
 };
 
-// Whether all events that an order was decided on are durable.
+// Returns whether all events on which the decision was based are durable.
 bool IsFounded(const ReferenceLog::Answer& decided, const RunId& run_id,
                const ReferenceLog& durable);
 
-// Whether `answer` is what the attempt had to be told; notes it. Says what is wrong, or nothing.
+// Records `answer` and checks it against what was expected. Returns what is wrong, or nothing.
 std::string TakeAnswer(AnswerBook& book, std::size_t number, const Result<Placed>& answer);
 
 }  // namespace everstep

@@ -1,6 +1,7 @@
 #pragma once
 
-// Include after <gtest/gtest.h>. Teaches rapidcheck to make events: rc::gen::arbitrary<Event>().
+// Include after <gtest/gtest.h>. Teaches rapidcheck to generate events:
+// rc::gen::arbitrary<Event>().
 
 #include <rapidcheck.h>
 
@@ -13,7 +14,7 @@
 
 namespace everstep {
 
-// Any instant of the years 0000 to 9999 to the microsecond, often one close to others, often unset.
+// Any instant of the years 0000 to 9999 in microseconds, often close to others, often unset.
 inline rc::Gen<Timestamp> AnyTimestamp() {
   constexpr std::int64_t kFirst = -62'167'219'200'000'000;
   constexpr std::int64_t kBehindLast = 253'402'300'800'000'000;
@@ -25,7 +26,7 @@ inline rc::Gen<Timestamp> AnyTimestamp() {
   return rc::gen::map(micros, [](std::int64_t value) { return FromMicros(value); });
 }
 
-// Empty, short or long; any bytes.
+// Empty, short or long, with arbitrary bytes.
 inline rc::Gen<std::string> AnyText() {
   return rc::gen::weightedOneOf<std::string>(
       {{3, rc::gen::just(std::string())},
@@ -60,14 +61,14 @@ inline rc::Gen<EventFacts> AnyEventFacts() {
       rc::gen::set(&EventFacts::artifacts, AnyText()));
 }
 
-// Any of the catalogue's types.
+// Any type in the catalogue.
 inline rc::Gen<EventType> AnyEventType() {
   return rc::gen::map(rc::gen::inRange(1, kEventTypeCount + 1),
                       [](int number) { return static_cast<EventType>(number); });
 }
 
-// Every member is independent of the others: what a codec must keep, not what the machine lets
-// pass.
+// All members are independent of each other: for what a codec must preserve, not for what the
+// machine accepts.
 inline rc::Gen<Event> AnyEvent() {
   return rc::gen::build<Event>(
       rc::gen::set(&Event::type, AnyEventType()), rc::gen::set(&Event::version),

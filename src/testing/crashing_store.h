@@ -10,16 +10,16 @@
 
 namespace everstep {
 
-// A store that outlives the engines that open it, and whose power can fail at a given commit.
+// A store that outlives the engines that open it, and that can lose power at a given commit.
 class CrashingStore final : public ForwardingStore {
  public:
   struct Power {
-    std::uint64_t commits = 0;               // that have become durable
-    std::uint64_t fails_after = UINT64_MAX;  // as many more, then every write fails
-    bool last_is_written = false;            // the write that fails is durable all the same
+    std::uint64_t commits = 0;               // number of durable commits
+    std::uint64_t fails_after = UINT64_MAX;  // commits until the power fails for good
+    bool last_is_written = false;            // the failing write becomes durable nevertheless
     bool failed = false;
-    std::uint64_t full_after = UINT64_MAX;  // as many more, then there is no space
-    std::function<void()> meanwhile{};      // what happens while something is written
+    std::uint64_t full_after = UINT64_MAX;  // commits until the disk is full
+    std::function<void()> meanwhile{};      // called during each write
   };
 
   CrashingStore(std::shared_ptr<StateStore> store, std::shared_ptr<Power> power)

@@ -13,21 +13,21 @@
 
 namespace everstep {
 
-// Bugs of an engine that the simulation's checkers must find. Each is planted around the engine, so
-// that what leaves it or reaches it is as if it had the bug; its own code is the same as ever.
+// Engine bugs that the simulation's checkers must find. Each is planted around the unmodified
+// engine: its inputs and outputs are changed as if it had the bug.
 enum class EngineBug : std::uint8_t {
   kNone,
-  kDispatchesEarly,      // steps are started although their StepStarted did not become durable
-  kStartsTwice,          // a task is handed out twice
-  kForgetsRedelivery,    // a delivery after the first is recorded and never made
-  kForgetsActiveRuns,    // some runs are not looked at after a restart
-  kTellsNoTimers,        // some timers never ring
-  kClockRunsAhead,       // timers ring early
-  kFollowsLeaps,         // the wall clock is believed at once, wherever it leaps to
-  kTakesOldReports,      // the report of a delivery that was given up counts for the next
-  kChangesKeys,          // another idempotency key for another delivery
-  kIgnoresSlots,         // more tasks of a tool at once than it has slots
-  kIgnoresDependencies,  // as PlanOmission says, this and all below
+  kDispatchesEarly,      // starts steps whose StepStarted did not become durable
+  kStartsTwice,          // dispatches a task twice
+  kForgetsRedelivery,    // records a redelivery but never performs it
+  kForgetsActiveRuns,    // ignores some runs after a restart
+  kTellsNoTimers,        // never fires some timers
+  kClockRunsAhead,       // fires timers early
+  kFollowsLeaps,         // trusts the wall clock at once, wherever it jumps
+  kTakesOldReports,      // accepts the report of an abandoned delivery for the next one
+  kChangesKeys,          // uses a new idempotency key for a redelivery
+  kIgnoresSlots,         // runs more tasks of a tool at once than it has slots
+  kIgnoresDependencies,  // see PlanOmission, also for all below
   kIgnoresConcurrencyKeys,
   kIgnoresLoopBounds,
   kRetriesTooOften,
@@ -46,10 +46,10 @@ inline constexpr std::array kEngineBugs = {
 std::string_view Name(EngineBug bug);  // "dispatches-early" …
 std::optional<EngineBug> EngineBugNamed(std::string_view name);
 
-// What the engine is not told of a plan.
+// The part of a plan that is withheld from the engine.
 PlanOmission OmissionOf(EngineBug bug);
 
-// The tools, the store and the clock as an engine with the bug uses them.
+// The tools, the store and the clock as seen by an engine with the bug.
 std::unique_ptr<ToolBox> PlantInTools(EngineBug bug, std::unique_ptr<ToolBox> tools);
 std::unique_ptr<StateStore> PlantInStore(EngineBug bug, std::unique_ptr<StateStore> store);
 std::unique_ptr<Clock> PlantInClock(EngineBug bug, Clock& clock);

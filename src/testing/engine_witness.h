@@ -20,27 +20,27 @@
 
 namespace everstep {
 
-// Judges an engine from outside: knows what became durable, what workers were asked and what
-// callers were answered, and nothing else. Every fault is told at once.
+// Judges an engine from outside. It knows only what became durable, what workers were asked to do
+// and which answers callers got. It reports every fault at once.
 class EngineWitness {
  public:
   using Tell = std::function<void(const std::string&)>;
 
-  // `engine_attempts_max`: as the engine is set up.
+  // `engine_attempts_max` must match the engine's configuration.
   EngineWitness(Tell tell, std::uint32_t engine_attempts_max)
       : tell_(std::move(tell)), engine_attempts_max_(engine_attempts_max) {}
 
   void Watch(const SimulatedWorkers& workers) { workers_ = &workers; }
-  // The engine is given `given` for `real`.
+  // Declares that the engine was given the plan `given` in place of `real`.
   void KnowPlan(const std::string& given, const std::string& real);
 
-  // A write was acknowledged by the disk. `store` finds plans.
+  // The disk acknowledged a write. `store` is used to look up plans.
   void Committed(std::span<const RunChange* const> changes, StateStore& store, Timestamp now);
-  // A worker is asked; it answers, or is stopped by force.
+  // A worker was asked, began, or ended its task (also when it was stopped by force).
   void Dispatched(const Task& task);
   void Taken(const TaskId& task) { taken_.insert(task); }
   void Reported(const TaskId& task);
-  // A process died and this is what survived it: all that was acknowledged, and perhaps a last
+  // A process died, and `store` is what survived: everything acknowledged, and perhaps one more
   // write.
   void Survived(StateStore& store);
   void ProcessStarted(std::set<std::string> missing_tools);
@@ -54,10 +54,10 @@ class EngineWitness {
 
   void NotAnswered(const std::string& what) { Wrong(what + " was never answered"); }
 
-  // The engine has nothing to do now and no write failed: what the log says runs was handed out by
-  // this process.
+  // Requires: the engine is idle and no write failed. Checks that this process dispatched every
+  // task that runs according to the log.
   void CheckOwed();
-  // What the engine shows of a run is what its log says.
+  // Checks that what the engine shows of a run matches its log.
   void CheckView(const RunView& view);
   void CheckWhy(const Explanation& why);
 
@@ -69,7 +69,7 @@ class EngineWitness {
 
  private:
   using AttemptKey = std::tuple<RunId, std::string, std::uint32_t>;
-  using Place = std::pair<std::string, std::string>;  // what is limited, its name
+  using Place = std::pair<std::string, std::string>;  // the kind of limit and its name
 
   void Take(const RunId& run_id, const Event& event, StateStore& store, Timestamp now);
   void CheckReport(const RunWitness& run, const Event& event);
@@ -85,17 +85,17 @@ class EngineWitness {
   const Tell tell_;
   const std::uint32_t engine_attempts_max_;
   const SimulatedWorkers* workers_ = nullptr;
-  std::map<std::string, std::string> real_plans_;             // by what the engine was given
+  std::map<std::string, std::string> real_plans_;             // by the text the engine was given
   std::map<std::string, std::shared_ptr<const Plan>> plans_;  // by sha256
   std::map<RunId, std::unique_ptr<RunWitness>> runs_;
-  // What runs in this process, by the account of its workers or the log, whichever says first that
-  // it ended.
+  // What occupies places in this process: a task leaves when its worker or the log says that it
+  // ended, whichever is first.
   std::map<Place, std::set<std::pair<RunId, std::string>>> places_;
   std::set<TaskId> dispatched_;
-  std::set<TaskId> ended_;                                           // by the log
+  std::set<TaskId> ended_;                                           // according to the log
   std::set<TaskId> taken_;                                           // by a worker
   std::set<TaskId> dispatched_here_;                                 // by this process
-  std::map<AttemptKey, std::pair<std::string, std::string>> asked_;  // key, inputs
+  std::map<AttemptKey, std::pair<std::string, std::string>> asked_;  // key and inputs
   std::set<std::string> missing_tools_;
   std::uint64_t events_ = 0;
   std::uint64_t redeliveries_ = 0;

@@ -12,29 +12,30 @@
 namespace everstep {
 
 enum class WriteFault : std::uint8_t {
-  kNothingWritten,  // an error, and nothing is there
-  kWrittenAnyway,   // an error, although the write is durable
-  kDiskFull,        // kStoreFull, and nothing is there
-  kSyncFails,  // an error; the write can be read, and a coin decides at the crash if it survives
+  kNothingWritten,  // returns an error; nothing was written
+  kWrittenAnyway,   // returns an error although the write is durable
+  kDiskFull,        // returns kStoreFull; nothing was written
+  kSyncFails,       // returns an error; readable until a crash, which keeps or drops it at random
 };
 
-// Tables on a simulated disk. A write that is acknowledged is durable; one that was told to fail
-// does so in one of the ways of real disks. After a failed sync the engine takes no further write,
-// as RocksDB does. One thread; the same random numbers give the same outcome.
+// Tables on a simulated disk. An acknowledged write is durable; a write with a planned fault fails
+// in one of the ways of real disks. After a failed sync all further writes are refused, as RocksDB
+// does. Not thread-safe. The same random numbers give the same outcome.
 class FaultyKeyValue final : public KeyValue {
  public:
-  // `survivors`: what an earlier Crash gave back. `random` must live as long.
+  // `survivors` are the result of an earlier Crash. `random` must outlive this object.
   explicit FaultyKeyValue(Random& random) : random_(random) {}
   FaultyKeyValue(Random& random, MemoryTables survivors)
       : random_(random), tables_(std::move(survivors)) {}
 
-  // The write after `writes_before` more has this fault. One fault is planned at a time.
+  // The write after `writes_before` further ones has this fault. Only one fault is planned at a
+  // time.
   void PlanFault(WriteFault fault, std::uint64_t writes_before = 0);
   bool FaultPlanned() const { return planned_.has_value(); }
-  std::uint64_t writes() const { return writes_; }  // tried so far
+  std::uint64_t writes() const { return writes_; }  // attempted so far
 
-  // Power fails: what is not durable is gone. Gives back what the next open finds; this object
-  // refuses every write from now on.
+  // Simulates a power failure: everything that is not durable is lost. Returns what the next open
+  // finds; this object refuses every write from now on.
   MemoryTables Crash();
 
   std::unique_ptr<TableView> View() override { return tables_.View(); }
@@ -53,7 +54,7 @@ class FaultyKeyValue final : public KeyValue {
   Status Fail(WriteFault fault, WriteBatch& batch);
 
   Random& random_;
-  MemoryKeyValue tables_;               // as a reader sees them
+  MemoryKeyValue tables_;               // as readers see them
   std::optional<MemoryTables> synced_;  // as they were before a sync failed
   std::optional<Planned> planned_;
   std::uint64_t writes_ = 0;

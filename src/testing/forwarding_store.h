@@ -13,7 +13,7 @@
 
 namespace everstep {
 
-// A reader that asks another. Whoever derives changes what it wants to.
+// Forwards every call to another reader. Derived classes override what they change.
 class ForwardingReader : public StateReader {
  public:
   explicit ForwardingReader(std::unique_ptr<StateReader> reader) : reader_(std::move(reader)) {}
@@ -79,7 +79,7 @@ class ForwardingReader : public StateReader {
   const std::unique_ptr<StateReader> reader_;
 };
 
-// The same for a store, which may outlive this one.
+// Likewise for a store. The wrapped store may outlive this object.
 class ForwardingStore : public StateStore {
  public:
   explicit ForwardingStore(std::shared_ptr<StateStore> store) : store_(std::move(store)) {}

@@ -13,7 +13,7 @@
 
 namespace everstep {
 
-// An event as a test speaks of it: Fact(kStepFailed, "s1").Attempt(2).WillRetry().
+// An event in the notation of tests: Fact(kStepFailed, "s1").Attempt(2).WillRetry().
 class Fact {
  public:
   Fact(EventType type, std::string entity_id = {}) {
@@ -45,8 +45,7 @@ class Fact {
   Event event_;
 };
 
-// The time an event has that says none of its own: emitted at second 1000 + seq, persisted a
-// millisecond later.
+// The default times of an event: emitted at second 1000 + seq, persisted a millisecond later.
 inline Timestamp EmittedAt(std::uint64_t seq) {
   return Timestamp(std::chrono::seconds(1000 + seq));
 }
@@ -54,8 +53,8 @@ inline Timestamp PersistedAt(std::uint64_t seq) {
   return EmittedAt(seq) + std::chrono::milliseconds(1);
 }
 
-// The line of the test that says the sentence, for the message when it is not true.
-// (std::source_location does this too, but not in every compiler that reads the tests.)
+// The test line of an expectation, for its failure message. (std::source_location does the same,
+// but not in every compiler that parses the tests.)
 struct Where {
   const char* file;
   int line;
@@ -65,7 +64,7 @@ struct Where {
   }
 };
 
-// A run with a history, an event that comes next, and what the machine makes of it:
+// A run with a history, the next event, and the machine's verdict on it:
 //   Given({{kRunStarted}, {kStepStarted, "s1"}}).When({kStepCompleted, "s1"}).Then(kSuccess)
 class Scenario {
  public:
@@ -84,7 +83,7 @@ class Scenario {
     return *this;
   }
 
-  // Accepted, and the run or the event's entity has this status after it.
+  // Expects that the event was accepted and left the run, or the event's entity, in this status.
   Scenario& Then(RunStatus status, Where where = Where::Here()) {
     const ::testing::ScopedTrace trace(where.file, where.line, "Then");
     EXPECT_FALSE(refused_.has_value()) << refused_->message;
@@ -97,7 +96,7 @@ class Scenario {
     EXPECT_EQ(Name(entity().status), Name(status));
     return *this;
   }
-  // Refused with this code; nothing changed.
+  // Expects that the event was refused with this code. Nothing has changed.
   Scenario& Then(ErrorCode code, Where where = Where::Here()) {
     const ::testing::ScopedTrace trace(where.file, where.line, "Then");
     EXPECT_EQ(refused_ ? Name(refused_->code) : "accepted", Name(code)) << message();
@@ -105,7 +104,7 @@ class Scenario {
   }
 
   const RunState& run() const { return fold_.run(); }
-  // The entity of the last event, or the one asked for; absent if there is none.
+  // The entity of the last event, or the one with `key`; absent if there is none.
   EntityState entity() const { return entity_ ? entity(*entity_) : EntityState{}; }
   EntityState entity(const EntityKey& key) const {
     const auto found = fold_.entities().find(key);
@@ -113,7 +112,7 @@ class Scenario {
   }
   std::string message() const { return refused_ ? refused_->message : ""; }
 
-  // What the machine makes of an order in this state.
+  // The event that the machine makes of an order in this state.
   Event Resolved(const EventWrite& write) const {
     const auto key = EntityOf(write.type, write.entity_id);
     return Resolve(fold_.run(), key ? entity(*key) : EntityState{}, write, "fresh-id");

@@ -10,7 +10,7 @@
 
 namespace everstep {
 
-// All that a store holds.
+// The entire content of a store.
 struct StoredLog {
   struct Run {
     StoredRun row;
@@ -22,29 +22,29 @@ struct StoredLog {
 };
 Result<StoredLog> ReadStoredLog(StateStore& store);
 
-// What the checks below found wrong, one sentence each.
+// The faults that a check found, one sentence each.
 using Findings = std::vector<std::string>;
 
-// Every event that was acknowledged is there, once, with the place, id and time that were answered.
+// Every acknowledged event exists exactly once, with the position, id and time that were returned.
 Findings CheckAcknowledged(const StoredLog& log, const AnswerBook& book,
                            const ReferenceLog& reference);
-// Nothing of an order that was refused, or said not to be written, is there.
+// Nothing exists of an order that was refused or reported as not written.
 Findings CheckRefused(const StoredLog& log, const AnswerBook& book);
-// An order whose outcome nobody was told is there with all its events or with none.
+// Of an order whose outcome is unknown to the caller, either all events exist or none.
 Findings CheckWholeOrNothing(const StoredLog& log, const AnswerBook& book);
-// An event keeps the id and time it was ever seen with.
+// An event never changes its id or time once they were seen.
 Findings CheckIdentities(const StoredLog& log, AnswerBook& book, const ReferenceLog& reference);
-// run_seq counts 1, 2, 3 …, and the run's row knows the last.
+// run_seq counts 1, 2, 3 …, and the run's row holds the last one.
 Findings CheckContiguous(const StoredLog& log);
-// persisted_at never goes back, in a run and along the order of commits.
+// persisted_at never decreases, neither within a run nor in commit order.
 Findings CheckTimes(const StoredLog& log);
-// A token belongs to one active hook, and the store finds that one by it.
+// A token belongs to one active hook, and the store finds that hook by it.
 Findings CheckTokens(const StoredLog& log, StateStore& store);
-// The same runs, events and states as the reference has.
+// Runs, events and states are equal to those of the reference.
 Findings CheckAgainstReference(const StoredLog& log, const ReferenceLog& reference);
-// Of all runs that orders went to, the removed ones and no others have a tombstone.
+// Among the runs that orders went to, exactly the removed ones have a tombstone.
 Findings CheckTombstones(StateStore& store, const AnswerBook& book, const ReferenceLog& reference);
-// Replay gives the stored state, and the store's rows agree with each other.
+// Replay yields the stored state, and the store's rows are consistent with each other.
 Findings CheckVerified(StateStore& store);
 
 }  // namespace everstep

@@ -12,8 +12,8 @@
 
 namespace everstep {
 
-// An HTTP/1.1 server on 127.0.0.1 for tests: one request per connection, a thread for each, at most
-// kConnectionsMax at once. The destructor ends all connections and joins.
+// An HTTP/1.1 server on 127.0.0.1 for tests: one request per connection, one thread per connection,
+// at most kConnectionsMax at once. The destructor closes all connections and joins the threads.
 class LoopbackHttpServer {
  public:
   static constexpr std::size_t kConnectionsMax = 128;
@@ -29,7 +29,7 @@ class LoopbackHttpServer {
     std::vector<std::pair<std::string, std::string>> headers;
     std::string body;
   };
-  // Called on the connections' threads.
+  // Called on the connection threads.
   using Handler = std::function<Response(const Request&)>;
 
   explicit LoopbackHttpServer(Handler handler);

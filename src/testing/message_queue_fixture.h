@@ -17,7 +17,7 @@
 
 namespace everstep {
 
-// Keeps what it is given until the test says how it ended.
+// Holds each delivery until the test decides how it ends.
 class HeldCourier final : public MessageCourier {
  public:
   void Deliver(Delivery delivery, std::function<void(DeliveryOutcome)> done) override {
@@ -50,7 +50,7 @@ class MessageQueueTest : public testing::Test {
     ASSERT_TRUE(queue) << ToString(queue.error());
     queue_ = std::move(*queue);
   }
-  // The process ends and another opens the store.
+  // Simulates a process crash; a new process opens the store.
   void Crash() {
     courier_.taken.clear();
     queue_.reset();
@@ -66,7 +66,7 @@ class MessageQueueTest : public testing::Test {
     EXPECT_TRUE(ids) << ToString(ids.error());
     return ids ? ids->front() : std::string();
   }
-  // What has been handed to the courier since, by body.
+  // The bodies handed to the courier since the last call.
   std::vector<std::string> Delivered() {
     while (queue_->Turn()) {
     }
@@ -89,8 +89,8 @@ class MessageQueueTest : public testing::Test {
   std::set<std::string> held_;
   std::set<std::string> gone_;
   std::set<std::string> stalled_;
-  std::vector<std::string> asked_;  // whether they are stalled
-  std::string owner_;               // whose id wakes them
+  std::vector<std::string> asked_;  // the groups that were checked for a stall
+  std::string owner_;               // owner id of the wake-up message
   std::unique_ptr<MessageQueue> queue_;
   std::size_t seen_ = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// Orders as tests write them: Write("run-1", EventType::kStepStarted, "s1").
+// Builds orders for tests: Write("run-1", EventType::kStepStarted, "s1").
 inline EventWrite Write(const std::string& run_id, EventType type, std::string entity_id = "",
                         std::uint32_t logical_attempt = 0) {
   EventWrite write;

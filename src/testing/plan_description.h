@@ -7,12 +7,12 @@
 
 namespace everstep {
 
-// All that a run's log says about it, as text: two runs stand at the same place when it is the
-// same.
+// Everything that a run's log says about it, as text: two runs are in the same state if their texts
+// are equal.
 class PlanDescription {
  public:
-  // `waiting`: also which units are ready. One that waits for a slot is not among them while its
-  // process lives, and is again when the run is folded.
+  // `waiting` includes the ready units. A unit that waits for a slot is not among them in a live
+  // process, but is again once the run is folded.
   static std::string Of(const PlanRun& run, bool waiting) {
     PlanDescription text;
     text.View(run.View());

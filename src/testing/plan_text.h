@@ -15,14 +15,14 @@ inline std::string PlanOf(std::string_view steps) {
   return "metadata: {planId: p, planVersion: '1'}\nsteps:\n" + std::string(steps) + "\n";
 }
 
-// Null, and a failed test, when it has faults.
+// Returns null, and fails the test, if the plan has faults.
 inline std::shared_ptr<const Plan> ReadWell(std::string_view text) {
   const auto plan = ReadPlan(text);
   EXPECT_TRUE(plan) << (plan ? "" : ToString(plan.error()));
   return plan ? *plan : nullptr;
 }
 
-// "line:column pointer: message", a line for each; empty when there are none.
+// One line "line:column pointer: message" per fault; empty if there are none.
 inline std::string FaultsOf(std::string_view text) {
   const auto plan = ReadPlan(text);
   std::string lines;
@@ -38,7 +38,7 @@ inline std::string FaultsOfStep(std::string_view step) {
   return FaultsOf(PlanOf("- " + std::string(step)));
 }
 
-// The code of the error, or of the first warning, of a plan with more metadata.
+// The code of the error, or of the first warning, for a plan with additional metadata.
 inline std::string CodeOf(std::string_view metadata, const PlanAudience& audience = {}) {
   const std::string text = "metadata: {planId: p, planVersion: '1', " + std::string(metadata) +
                            "}\nsteps: [{stepId: a}]\n";

@@ -19,9 +19,9 @@
 
 namespace everstep {
 
-// A whole engine on a store in memory, without threads: the test says what tools report and what
-// time it is. After everything that happens each run is folded from its log again and has to stand
-// where the live one does.
+// A whole engine on an in-memory store, without threads: the test decides what tools report and
+// what time it is. After every step each run is folded from its log again and must equal the live
+// one.
 class PlanWorkbench : public testing::Test {
  protected:
   PlanWorkbench() {
@@ -29,7 +29,7 @@ class PlanWorkbench : public testing::Test {
     Open();
   }
 
-  // An engine with the options as they are now, on a store that is new.
+  // Opens an engine with the current options on a new store.
   void StartAfresh() {
     engine_.reset();
     disk_ = OpenMemoryStore();
@@ -39,7 +39,7 @@ class PlanWorkbench : public testing::Test {
     tools_ = nullptr;
     Open();
   }
-  // The process ends as it stands; another one opens the store.
+  // Simulates a process crash; a new process opens the store.
   void Restart() {
     delivered_.insert(delivered_.end(), tools_->started.begin(), tools_->started.end());
     auto tools = std::make_unique<ScriptedTools>();
@@ -87,7 +87,7 @@ class PlanWorkbench : public testing::Test {
   std::string Start(const std::string& plan, const std::string& inputs = {}) {
     return Start(RequestOf(plan, inputs));
   }
-  // A run of the plan `p` with these steps, a YAML list.
+  // Starts a run of the plan `p` with these steps, a YAML list.
   std::string StartSteps(const std::string& steps, const std::string& inputs = {}) {
     return Start("metadata: {planId: p, planVersion: '1'}\nsteps:\n" + steps, inputs);
   }
@@ -134,7 +134,7 @@ class PlanWorkbench : public testing::Test {
     EXPECT_TRUE(decision) << (decision ? "" : ToString(decision.error()));
     return decision ? *decision : SignalDecision();
   }
-  // "" where the order was accepted, the code of the refusal or of the error where not.
+  // Returns "" if the order was accepted, otherwise the code of the refusal or error.
   std::string CodeOf(const Result<SignalDecision>& decision) {
     return decision ? decision->code : std::string(Name(decision.error().code));
   }
@@ -183,7 +183,7 @@ class PlanWorkbench : public testing::Test {
     return why ? *why : Explanation();
   }
 
-  // The replay property.
+  // Checks the replay property.
   void CheckReplay() {
     if (engine_->stopped()) return;
     for (const std::string& run : run_ids_) {
@@ -200,7 +200,7 @@ class PlanWorkbench : public testing::Test {
   }
 
   ManualClock clock_;
-  std::unique_ptr<WatchedClock> watched_;  // set before the engine opens: what it goes by
+  std::unique_ptr<WatchedClock> watched_;  // the engine's clock, if set before it opens
   SeededRandom random_{1};
   EngineOptions options_;
   std::shared_ptr<StateStore> disk_ = OpenMemoryStore();
@@ -208,9 +208,9 @@ class PlanWorkbench : public testing::Test {
   ScriptedTools* tools_ = nullptr;
   std::unique_ptr<LocalEngine> engine_;
   std::vector<std::string> run_ids_;
-  std::vector<Task> delivered_;  // by processes that are gone
+  std::vector<Task> delivered_;  // to processes that have ended
   std::vector<Alert> alerts_;
-  bool compares_ready_ = true;  // off: units wait for slots
+  bool compares_ready_ = true;  // false for tests in which units wait for slots
 
  private:
   PlanRun Folded(const PlanRun& live) {

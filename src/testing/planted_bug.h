@@ -14,17 +14,17 @@
 namespace everstep {
 
 // Bugs that the simulation's checkers must find. Each is a plausible mistake, planted between the
-// product and its store; the product's own code is the same as ever.
+// unmodified product and its store.
 enum class PlantedBug : std::uint8_t {
   kNone,
-  kAcksFailedWrites,  // a failed write is answered as if it were durable
-  kTearsBatches,      // half of a batch becomes durable
-  kLosesKeyRows,      // some events are written without their idempotency key
-  kMissesDuplicates,  // the key of a durable event is never found
-  kKeepsTokens,       // the token of a hook that ended is not released
-  kTurnsTimeBack,     // a run that is read back takes the clock's time, earlier or not
-  kReopensEndedRuns,  // a run that ended is taken as running when it is read back
-  kKeepsStaleState,   // what a refused write would have made of a run is read as its state
+  kAcksFailedWrites,  // acknowledges a failed write as durable
+  kTearsBatches,      // writes only half of a batch
+  kLosesKeyRows,      // writes some events without their idempotency key
+  kMissesDuplicates,  // never finds the key of a durable event
+  kKeepsTokens,       // does not release the token of a hook that ended
+  kTurnsTimeBack,     // gives a run that is read back the clock's time, even if it is earlier
+  kReopensEndedRuns,  // reads a run that has ended as running
+  kKeepsStaleState,   // reads what a refused write would have made of a run as its state
 };
 inline constexpr std::array kPlantedBugs = {
     PlantedBug::kAcksFailedWrites, PlantedBug::kTearsBatches,    PlantedBug::kLosesKeyRows,
@@ -34,14 +34,15 @@ inline constexpr std::array kPlantedBugs = {
 std::string_view Name(PlantedBug bug);  // "acks-failed-writes" …
 std::optional<PlantedBug> PlantedBugNamed(std::string_view name);
 
-// The tables with the bug, if it is one of tables; else as they are.
+// Returns the tables with the bug planted, or unchanged if it is not a bug of tables.
 std::unique_ptr<KeyValue> PlantInTables(PlantedBug bug, std::unique_ptr<KeyValue> tables,
                                         SeededRandom& random);
 
 // Called after each write of the store with its outcome.
 using WriteWatch = std::function<void(const Status&)>;
 
-// The store with the bug, if it is one of the store; `watch` sees its writes in any case.
+// Returns the store with the bug planted, if it is a bug of the store. `watch` sees its writes
+// either way.
 std::unique_ptr<StateStore> PlantInStore(PlantedBug bug, std::unique_ptr<StateStore> store,
                                          WriteWatch watch);
 

@@ -8,18 +8,18 @@
 
 namespace everstep {
 
-// Orders as a busy and unreliable world sends them: over a few runs at a time, every kind of event,
-// sensible or not, with attempts and ids given or left open, several events at once now and then.
-// Entities, tokens and ids come from small pools, so that orders meet. An order depends on the
-// numbers drawn and on `moment` alone.
+// Orders as sent by a busy and unreliable world: over a few runs at a time, every type of event,
+// valid or not, with attempts and ids given or omitted, sometimes several events at once. Entities,
+// tokens and ids come from small pools, so that orders interact. An order depends only on the
+// numbers drawn and on `moment`.
 class RandomOrders {
  public:
   explicit RandomOrders(SeededRandom& random) : random_(random) {}
 
-  // `moment` is the number of the order: as it grows, new runs take the place of old ones.
+  // `moment` is the number of the order; as it grows, new runs replace old ones.
   AppendOrder Next(std::uint64_t moment);
 
-  // Of the runs that orders of this moment go to, one.
+  // One of the runs that orders of this moment go to.
   RunId AnyRun(std::uint64_t moment);
 
  private:
@@ -32,10 +32,10 @@ class RandomOrders {
   SeededRandom& random_;
 };
 
-// The scope that fills what orders leave open.
+// The scope that completes what orders omit.
 RunScope RandomOrderDefaults();
 
-// "RunStarted, StepStarted s1 (attempt 2)": for messages.
+// "RunStarted, StepStarted s1 (attempt 2)", for messages.
 std::string Describe(const AppendOrder& order);
 
 }  // namespace everstep

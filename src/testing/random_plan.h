@@ -7,20 +7,20 @@
 
 namespace everstep {
 
-// A part of a plan that is left out when it is written down. An engine that is given such a plan
-// behaves like one that forgets the rule.
+// A part of a plan that is omitted when the plan is written. An engine that is given such a plan
+// behaves like one that ignores the rule.
 enum class PlanOmission : std::uint8_t {
   kNone,
-  kDependencies,     // all but the first of a step
-  kConcurrencyKeys,  // of steps
+  kDependencies,     // all but the first of each step
+  kConcurrencyKeys,  // those of steps
   kLoopBounds,       // maxInFlight
-  kAttemptLimits,    // maxAttempts becomes large
+  kAttemptLimits,    // sets maxAttempts to a large number
   kCompensation,     // compensate
 };
 
-// A plan with two to some thirty steps that uses whatever a plan may have, as JSON. The same random
-// numbers give the same plan, but for what is left out. Tools other than noop and echo are asked to
-// do nothing in particular.
+// A plan, as JSON, with two to about thirty steps that uses every feature of plans. The same random
+// numbers give the same plan, except for the omission. Tools other than noop and echo get no
+// meaningful inputs.
 std::string RandomPlan(SeededRandom& random, PlanOmission omission = PlanOmission::kNone);
 
 }  // namespace everstep

@@ -4,8 +4,8 @@
 
 #include "testing/reference_log.h"
 
-// The rules of runs, steps, hooks …, as the reference log knows them: a second statement of what
-// machine/ decides.
+// The rules of runs, steps, hooks … for the reference log: a second statement of what machine/
+// decides.
 namespace everstep::reference {
 
 using Run = ReferenceLog::Run;
@@ -13,11 +13,11 @@ using Thing = ReferenceLog::Thing;
 
 bool HasEnded(const Run& run);
 
-// The event that an order asks for, with what the order leaves open.
+// The event that an order requests, with omitted members filled in.
 Event EventOf(const Run& run, const Thing& thing, const EventWrite& write);
-// Why the event may not happen to `thing`; nothing: it may.
+// Returns why the event is not allowed for `thing`, or nothing if it is.
 std::optional<ErrorCode> Judge(const Run& run, const Thing& thing, const Event& event);
-// Makes it happen.
+// Applies an event.
 void Apply(Run& run, const Event& event);
 
 }  // namespace everstep::reference

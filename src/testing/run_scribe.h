@@ -12,8 +12,8 @@ namespace everstep {
 
 RunScope ScopeOf(std::string tenant_id);
 
-// Writes the log of one run by the machine's rules and turns it into changes for a store, as the
-// append authority does, without the authority.
+// Writes the log of one run by the machine's rules and turns it into changes for a store, like the
+// append authority but without it.
 class RunScribe {
  public:
   RunScribe(RunNo run_no, std::string run_id, RunScope scope);

@@ -16,9 +16,9 @@
 
 namespace everstep {
 
-// What an outsider makes of the log of one run: reads event after event with the plan in hand and
-// says which of them break a promise of the engine. It has a fold of its own, on purpose plain and
-// slow, so that the engine's is not judged by itself.
+// Judges the log of one run from outside: reads the events in order, knowing the plan, and reports
+// each one that breaks a promise of the engine. It has its own fold, deliberately simple and slow,
+// so that the engine is not judged by its own code.
 class RunWitness {
  public:
   struct Unit {
@@ -26,26 +26,26 @@ class RunWitness {
     std::uint32_t logical_attempt = 0;
     std::uint32_t engine_attempt = 0;
     bool will_retry = false;
-    bool retry_due = false;     // the backoff is over, or there is none
-    bool was_ending = false;    // when it failed
+    bool retry_due = false;     // the backoff is over, or there was none
+    bool was_ending = false;    // the run was ending when the unit failed
     bool skip_ordered = false;  // by an operator, as the next three
     bool attempt_ordered = false;
     bool result_ordered = false;  // for the next attempt
-    bool result_given = false;    // to this attempt
+    bool result_given = false;    // for the current attempt
     std::uint32_t attempts_ordered = 0;
     std::uint64_t items = 0;  // of a loop
     std::uint32_t items_running = 0;
     std::uint32_t items_begun = 0;
-    bool answered = false;  // wait over, hook received, child ended
+    bool answered = false;  // the wait is over, the hook was received or the child has ended
     Timestamp delivered_at{};
-    std::string code;  // of a failure or a skip
+    std::string code;  // of a failure or skip
   };
   using Tell = std::function<void(const std::string&)>;
 
-  // `tell` is called with each fault.
+  // `tell` is called for each fault.
   RunWitness(RunId run_id, std::shared_ptr<const Plan> plan, Tell tell);
 
-  // The next event of the log, which became durable at `now`.
+  // Processes the next event of the log, which became durable at `now`.
   void Take(const Event& event, Timestamp now);
 
   const RunId& run_id() const { return run_id_; }
@@ -57,9 +57,9 @@ class RunWitness {
   const Action& ActionOf(const UnitKey& key) const;
   const Unit* Find(std::string_view unit_id) const;
   const std::set<std::string>& running() const { return running_; }
-  // Units that failed for good and wait for an operator.
+  // Units that failed permanently and wait for an operator.
   std::vector<std::string> Held() const;
-  // Tokens of hooks that wait.
+  // Tokens of waiting hooks.
   std::vector<std::string> Tokens() const;
   const std::set<std::string>& deliveries() const { return deliveries_; }
 
@@ -95,7 +95,7 @@ class RunWitness {
   RunStatus status_ = RunStatus::kAbsent;
   std::map<std::string, Unit, std::less<>> units_;
   std::set<std::string> running_;
-  std::vector<StepIndex> succeeded_;  // with a compensation, in order
+  std::vector<StepIndex> succeeded_;  // those with a compensation, in order
   std::map<std::string, Timestamp> waits_;
   std::map<std::string, std::string> hooks_;     // id -> token
   std::map<std::string, std::string> children_;  // run -> unit

@@ -13,8 +13,8 @@
 
 namespace everstep {
 
-// Tools that do what a test says. `noop` and `echo` answer at once; tasks of every other kind stay
-// open until the test finishes them.
+// Tools controlled by the test. `noop` and `echo` complete immediately; tasks of all other kinds
+// stay open until the test finishes them.
 class ScriptedTools final : public ToolBox {
  public:
   bool Has(std::string_view kind) const override { return !missing.contains(std::string(kind)); }
@@ -44,7 +44,7 @@ class ScriptedTools final : public ToolBox {
     return {"noop", "echo", "merge", "sleep", "http", "shell", "python", "sqlite"};
   }
 
-  // Reports the open task of this step.
+  // Finishes the open task of this step with `outcome`.
   void Finish(const std::string& step_id, TaskOutcome outcome) {
     const auto task = open.find(step_id);
     EVERSTEP_ASSERT(task != open.end());
@@ -58,7 +58,7 @@ class ScriptedTools final : public ToolBox {
   void Report(const TaskId& task, TaskOutcome outcome, std::function<void(Status)> answer) {
     reports_->Finished(task, std::move(outcome), std::move(answer));
   }
-  void Lose(TaskId task) {  // its own copy: the caller may have it from `open`
+  void Lose(TaskId task) {  // a copy: the caller may pass a reference into `open`
     std::erase_if(open, [&](const auto& entry) { return entry.second.id == task; });
     reports_->Lost(task);
   }
@@ -71,7 +71,7 @@ class ScriptedTools final : public ToolBox {
   std::vector<std::pair<TaskId, bool>> cancelled;
   std::set<std::string> missing;
   std::map<std::string, std::uint32_t> slots;
-  std::set<std::string> queued;  // kinds that wait for a worker
+  std::set<std::string> queued;  // kinds whose tasks wait for a worker
   std::string waiting_step;
   std::uint64_t flushes = 0;
 

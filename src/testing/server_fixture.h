@@ -18,7 +18,8 @@
 
 namespace everstep {
 
-// A handler that tests give as a function; calls may also be kept and answered later.
+// A handler implemented by a function of the test. Without one, calls are kept to be answered
+// later.
 class TestHandler final : public HttpHandler {
  public:
   using Function = std::function<void(HttpCall)>;
@@ -37,8 +38,8 @@ class TestHandler final : public HttpHandler {
     changed_.notify_all();
   }
   void RoundEnded() override { ++rounds; }
-  // Bodies sent to /upload are streamed, those to /open may be anybody's, those to /refused are not
-  // wanted.
+  // Bodies sent to /upload are streamed, those to /open are accepted from anyone, those to /refused
+  // are rejected.
   BodyTerms TermsOfBody(const ServerRequest& head) override {
     return {body_bytes_max, head.path.starts_with("/upload"), head.path.starts_with("/open")};
   }
@@ -46,27 +47,27 @@ class TestHandler final : public HttpHandler {
     if (head.path.starts_with("/refused")) return std::nullopt;
     return ClientOf(head);
   }
-  // Who sends the request, by the header X-Tenant; without one it is the operator.
+  // The sender, from the header X-Tenant; without it, the operator.
   static ClientName ClientOf(const ServerRequest& head) {
     const std::string tenant(head.Header("x-tenant"));
     return {tenant, tenant.empty()};
   }
 
-  // Waits for that many calls that are not answered, and gives them.
+  // Waits until `count` unanswered calls are kept and returns them.
   std::vector<HttpCall> WaitForCalls(std::size_t count) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(
         changed_.wait_for(lock, std::chrono::seconds(10), [&] { return kept_.size() >= count; }));
     return std::exchange(kept_, {});
   }
-  // Waits a moment for calls, and gives them.
+  // Waits up to `wait` for kept calls and returns them.
   std::vector<HttpCall> TakeCalls(std::chrono::milliseconds wait) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, wait, [&] { return !kept_.empty(); });
     return std::exchange(kept_, {});
   }
 
-  std::function<void()> before_end;  // ends the server, which must not outlive its handler
+  std::function<void()> before_end;  // stops the server, which must not outlive its handler
   std::atomic<int> rounds = 0;
   std::size_t body_bytes_max = 1 << 20;
 
@@ -81,7 +82,7 @@ inline ServerResponse TextResponse(std::string body, int status = 200) {
   return {status, {{"Content-Type", "text/plain"}}, std::move(body)};
 }
 
-// Answers with what was asked for.
+// Echoes the request.
 inline void Echo(HttpCall call) {
   const ServerRequest& request = call.request();
   std::string text = request.method + " " + request.path + " " + request.body;
@@ -90,7 +91,7 @@ inline void Echo(HttpCall call) {
 
 class ServerTest : public testing::Test {
  protected:
-  // On a port of its own.
+  // Starts a server on a free port.
   HttpServer& Serve(TestHandler& handler, HttpServerOptions options = {}) {
     handler.before_end = [this] { server_.reset(); };
     options.listen = {"127.0.0.1:0"};
@@ -102,7 +103,7 @@ class ServerTest : public testing::Test {
   SocketClient Connect(int receive_bytes = 0) const {
     return SocketClient(server_->addresses().front(), receive_bytes);
   }
-  // Waits for what happens on other threads without a signal of its own; ten seconds at most.
+  // Polls for a condition that other threads make true without notification; ten seconds at most.
   template <typename Condition>
   static bool Eventually(const Condition& condition) {
     std::mutex mutex;

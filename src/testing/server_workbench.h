@@ -15,22 +15,22 @@
 
 namespace everstep {
 
-// An answer of a server under test.
+// A reply of a server under test.
 struct ServerReply {
-  int status = 0;                              // zero: there was none
+  int status = 0;                              // zero if there was no reply
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
 
   std::string Header(const std::string& name) const;
-  Value Json() const;                        // undefined: the body is none
-  std::string Text(std::string_view) const;  // a member of it as text; empty: not there
+  Value Json() const;                        // undefined if the body is not JSON
+  std::string Text(std::string_view) const;  // a member of the body as text; empty if absent
   std::string Code() const { return Text("code"); }
-  // Status and body without what differs from call to call.
+  // Status and body without the parts that differ from call to call.
   std::string Comparable() const;
 };
 
-// A server in this process with a folder of its own, and tokens for everybody. Requests go over
-// real sockets, one connection at a time. One thread.
+// A server in this process with its own directory, and tokens for any tenant and role. Requests go
+// over real sockets, one connection at a time. Not thread-safe.
 class ServerWorkbench {
  public:
   struct Request {
@@ -38,10 +38,10 @@ class ServerWorkbench {
     std::string path{};
     std::string body{};
     HttpHeaders headers{};
-    std::string token{};  // empty: none is sent
+    std::string token{};  // empty to send none
   };
 
-  // `options` may say anything but where to listen and where data lies.
+  // `options` may set anything except the listen address and the data directory.
   explicit ServerWorkbench(ServerOptions options = {});
 
   Server& server() { return *server_; }
@@ -49,13 +49,14 @@ class ServerWorkbench {
   std::string address() const { return server_->addresses().front(); }
   std::string url() const { return "http://" + address(); }
   const std::string& directory() const { return directory_.path(); }
-  // Ends the server and starts it again on the same folder. `options` replace those before.
+  // Stops the server and starts it again on the same directory. `options` replace the previous
+  // ones.
   void Restart();
   void Restart(ServerOptions options);
   void Stop() { server_.reset(); }
 
   const std::string& admin() const { return admin_; }
-  // A token with one role for a tenant; the same one for the same two.
+  // A token with one role for a tenant; the same arguments yield the same token.
   std::string Token(const std::string& tenant, const std::string& role);
 
   ServerReply Send(const Request& request);
@@ -66,11 +67,11 @@ class ServerWorkbench {
     return SocketClient(address(), receive_bytes);
   }
 
-  // ---- what many tests begin with; each expects to come through
-  // Starts a run of the document and answers its id.
+  // ---- common first steps of tests; each expects success
+  // Starts a run of the document and returns its id.
   std::string StartRun(const std::string& token, const std::string& plan,
                        const std::string& inputs = "");
-  // Waits for the end and answers the status.
+  // Waits for the run's end and returns its status.
   std::string EndOf(const std::string& token, const std::string& run_id);
   std::string RegisterWorker(const std::string& token, const std::string& kind, int slots = 10);
 
@@ -85,7 +86,7 @@ class ServerWorkbench {
   std::map<std::string, std::string> tokens_;  // by tenant and role
 };
 
-// The bytes of a request as Send writes them.
+// The bytes of a request as written by Send.
 std::string RequestText(const ServerWorkbench::Request& request);
 
 }  // namespace everstep

@@ -17,29 +17,31 @@
 
 namespace everstep {
 
-// An engine on a disk that fails and a clock that jumps, as one process after the other holds it,
-// and what is left when one dies. A witness sees what becomes durable. One thread.
+// An engine on a disk that fails and a clock that jumps, run by one process after another, and what
+// is left when a process dies. A witness sees what becomes durable. Not thread-safe.
 class SimulatedEngine {
  public:
   SimulatedEngine(std::uint64_t seed, EngineBug bug, EngineOptions options,
                   SimulatedWorkers& workers, EngineWitness& witness);
 
-  // A process starts on what the disk has, without some tools.
+  // Starts a process on the surviving data, without some tools.
   Status Open(const std::set<std::string>& missing_tools);
-  // Power fails; the witness looks at what survived.
+  // Simulates a power failure; the witness inspects what survived.
   void Crash();
 
-  // Of the open process.
+  // The next three refer to the open process.
   LocalEngine& engine() { return *process_->engine; }
   FaultyKeyValue& disk() { return *process_->disk; }
   bool write_failed() const { return process_->write_failed; }
-  // What time it is.
+  // The true time.
   Timestamp Now() { return clock_.Now(); }
-  // The wall clock is right, but may be set back; or it leaps ahead now and then and comes back.
+  // Whether the wall clock jumps ahead now and then and returns; otherwise it is right, but may be
+  // set back.
   bool clock_leaps() const { return clock_leaps_; }
   void Pass(std::chrono::microseconds time);
   void SetBack(std::chrono::microseconds by) { clock_.JumpBack(by); }
-  // Where the clock leaps: goes ahead for less time than the engine holds out, or comes back.
+  // If the clock leaps: moves it ahead for less time than the engine tolerates, or back to the true
+  // time.
   void Leap(std::chrono::microseconds by);
   std::uint64_t failed_writes() const { return failed_writes_; }
   using WriteWatch = std::function<void(const Status&, std::span<const RunChange* const>)>;
@@ -62,7 +64,7 @@ class SimulatedEngine {
   EngineWitness& witness_;
   SeededRandom disk_random_;
   SeededRandom engine_random_;
-  // By how much a wall clock that leaps is ahead of the time that it is.
+  // A leaping wall clock; `ahead` is its difference from the true time.
   class LeapingClock final : public Clock {
    public:
     explicit LeapingClock(ManualClock& right) : right_(right) {}
@@ -78,7 +80,7 @@ class SimulatedEngine {
   ManualClock clock_;
   ManualBootClock boot_;
   LeapingClock wall_{clock_};
-  std::chrono::microseconds leapt_at_{0};  // since boot
+  std::chrono::microseconds leapt_at_{0};  // since boot, as the next
   std::chrono::microseconds came_back_at_{0};
   MemoryTables survivors_;
   std::unique_ptr<Process> process_;

@@ -11,20 +11,20 @@
 
 namespace everstep {
 
-// The product on a disk that fails and a clock that jumps: authority, committer and store as one
-// process holds them, and what is left when it dies. One thread.
+// The product on a disk that fails and a clock that jumps: authority, committer and store of one
+// process, and what is left when it dies. Not thread-safe.
 class SimulatedLog {
  public:
   SimulatedLog(std::uint64_t seed, PlantedBug bug, WriteWatch watch);
 
-  // A process starts on what the disk has.
+  // Starts a process on the surviving data.
   Status Open();
-  // Power fails: what was only in memory is gone. The log is closed afterwards.
+  // Simulates a power failure: what was only in memory is lost. Closes the log.
   void Crash();
-  // What the disk has. Only while the log is closed.
+  // The content of the disk. Requires: the log is closed.
   const MemoryTables& survivors() const { return survivors_; }
 
-  // Of the open log.
+  // Requires: the log is open.
   AppendAuthority& authority() { return *process_->authority; }
   FaultyKeyValue& disk() { return *process_->disk; }
   ManualClock& clock() { return clock_; }

@@ -11,7 +11,7 @@
 namespace everstep {
 
 // The people and systems around a simulated engine: they start runs, send signals, answer hooks,
-// and tell the witness what they were answered. One thread.
+// and report the answers they got to the witness. Not thread-safe.
 class SimulatedOperators {
  public:
   using Say = std::function<void(const std::string&)>;
@@ -20,11 +20,11 @@ class SimulatedOperators {
                      EngineBug bug, Say say)
       : random_(random), world_(world), witness_(witness), bug_(bug), say_(std::move(say)) {}
 
-  void StartRun();    // a new one or, sometimes, one that was asked for before
-  void SendSignal();  // any, to any run; sometimes one that was sent before
+  void StartRun();    // a new one or, sometimes, a repeated request
+  void SendSignal();  // any signal to any run; sometimes a repeated one
   void AnswerHook();
   void ApproveRun();
-  // What keeps runs from going on is let go: paused runs, held steps, hooks, approvals.
+  // Releases what keeps runs from going on: paused runs, held steps, hooks, approvals.
   void LetGo();
 
   std::optional<RunId> AnyRun();

@@ -7,18 +7,19 @@
 
 namespace everstep {
 
-// A TCP connection that says what the test wants to say, right or wrong, and reads HTTP answers. No
-// call waits longer than ten seconds; then what it returns is incomplete.
+// A TCP connection that sends whatever the test wants, valid or not, and reads HTTP answers. No
+// call blocks longer than ten seconds; after that it returns an incomplete result.
 class SocketClient {
  public:
   struct Answer {
-    int status = 0;                              // zero: the connection ended, or nothing came
+    int status = 0;                              // zero if the connection ended or nothing arrived
     std::map<std::string, std::string> headers;  // names in lower case
     std::string body;
-    bool whole = false;  // the body came to its end
+    bool whole = false;  // the body is complete
   };
 
-  // "127.0.0.1:80". `receive_bytes`: a small buffer makes a slow reader; zero: the system's.
+  // `address` like "127.0.0.1:80". A small `receive_bytes` makes a slow reader; zero: the system's
+  // default.
   explicit SocketClient(const std::string& address, int receive_bytes = 0);
   SocketClient(SocketClient&& other) noexcept;
   ~SocketClient();
@@ -26,22 +27,22 @@ class SocketClient {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_; }
-  // False: the other side has closed.
+  // Returns false if the peer has closed.
   bool Send(std::string_view bytes);
-  // Sends no more; still reads.
+  // Sends no more; reading still works.
   void EndSending();
-  // Closes such that the other side sees a reset.
+  // Closes so that the peer sees a reset.
   void Reset();
   Answer ReadAnswer(bool head_only = false);
-  // One line, without its end; empty: an empty line, or nothing comes any more.
+  // Reads one line without its line end; empty for an empty line or at the end of the stream.
   std::string ReadLine();
-  // What has come, at least one byte; empty: nothing comes any more.
+  // Reads what is available, at least one byte; empty at the end of the stream.
   std::string ReadSome();
-  // All that comes until the other side closes.
+  // Reads until the peer closes.
   std::string ReadToEnd();
-  // True: the other side has closed and nothing is left to read.
+  // Returns whether the peer has closed and nothing is left to read.
   bool AtEnd();
-  // At least one more byte into the buffer; false: there is none.
+  // Reads at least one more byte into the buffer. Returns false at the end of the stream.
   bool Fill();
 
  private:

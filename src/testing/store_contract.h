@@ -17,10 +17,10 @@
 
 namespace everstep {
 
-// What every StateStore must do is tested once for each of these.
+// The store implementations. The contract of StateStore is tested for each of them.
 struct StoreKind {
   std::string name;
-  bool keeps;  // its rows outlive the process
+  bool keeps;  // its rows survive the process
   Result<std::unique_ptr<StateStore>> (*open)(const std::string& directory);
 
   friend std::ostream& operator<<(std::ostream& out, const StoreKind& engine) {
@@ -32,7 +32,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
  protected:
   StoreContract() : bench_(Open()) {}
   ~StoreContract() override {
-    // Whatever a test did, the rows must still agree with each other.
+    // Whatever a test did, the rows must be consistent with each other.
     EXPECT_THAT(bench_.Faults(), testing::IsEmpty());
   }
 

@@ -14,7 +14,7 @@
 
 namespace everstep {
 
-// A store under test with a clock, and runs to write into it.
+// A store under test, with a clock and runs to write into it.
 class StoreWorkbench {
  public:
   explicit StoreWorkbench(std::unique_ptr<StateStore> store) : store_(std::move(store)) {}
@@ -27,11 +27,11 @@ class StoreWorkbench {
   Timestamp now() const { return now_; }
   void AdvanceClock(std::chrono::microseconds by) { now_ += by; }
 
-  // A run that has not been committed. Lives as long as the bench.
+  // A run that is not committed yet. Lives as long as the bench.
   RunScribe& NewRun(const std::string& run_id, RunScope scope = ScopeOf("acme")) {
     return scribes_.emplace_back(RunNo(++last_run_), run_id, std::move(scope));
   }
-  // One that has started, in the store.
+  // A started run that is in the store.
   RunScribe& StartedRun(const std::string& run_id, RunScope scope = ScopeOf("acme")) {
     RunScribe& run = NewRun(run_id, std::move(scope));
     Write(run, EventType::kRunQueued);
@@ -43,7 +43,7 @@ class StoreWorkbench {
              std::string payload = {}) {
     run.Write(now_, type, std::move(entity_id), std::move(facts), std::move(payload));
   }
-  // What was written to each, as one commit.
+  // Commits what was written to each run, in one commit.
   Status Commit(std::initializer_list<RunScribe*> runs) {
     std::vector<RunChange> changes;
     std::uint64_t position = store_->LastPosition().value();

@@ -10,7 +10,7 @@
 
 namespace everstep {
 
-// A directory for one test, removed with everything in it.
+// A directory for one test, removed with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
