@@ -31,9 +31,9 @@ std::string TakePlace(AnswerBook& book, Attempt& attempt, const Placed& placed) 
   attempt.told = Told::kPlaced;
   attempt.placed = placed;
   if (expected.refused) {
-    return "was accepted, where the reference says " + std::string(Name(*expected.refused));
+    return "was accepted, but the reference says " + std::string(Name(*expected.refused));
   }
-  if (attempt.excused && expected.new_events > 0) return "was accepted, though its write failed";
+  if (attempt.excused && expected.new_events > 0) return "was accepted although its write failed";
   if (placed.seq != expected.seq) {
     return "was placed at " + std::to_string(placed.seq.value()) + ", not at " +
            std::to_string(expected.seq.value());
@@ -42,7 +42,8 @@ std::string TakePlace(AnswerBook& book, Attempt& attempt, const Placed& placed) 
   if (placed.duplicate != duplicate) {
     return duplicate ? "was not recognised as a duplicate" : "was taken for a duplicate";
   }
-  if (placed.payload_mismatch != expected.payload_mismatch) return "is wrong on the payload";
+  if (placed.payload_mismatch != expected.payload_mismatch)
+    return "has the wrong payload_mismatch flag";
   if (!book.Identify(attempt.order.run_id, expected.incarnation, placed)) {
     return "was answered with another event id or time than the event has";
   }

@@ -34,7 +34,7 @@ constexpr BugName kNames[] = {
     {EngineBug::kForgetsCompensation, "forgets-compensation"},
 };
 
-// One run in three.
+// Selects one run in three.
 bool IsUnlucky(const RunId& run_id) {
   std::uint32_t sum = 0;
   for (const char c : run_id.value()) sum = sum * 31 + static_cast<unsigned char>(c);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kEngineAttemptsMax = 6;
 constexpr std::uint64_t kCalmTurnsMax = 4000;
-constexpr std::uint64_t kLostComeBackAfter = 25;  // calm turns
+constexpr std::uint64_t kLostComeBackAfter = 25;  // turns in the calm phase
 
 EngineOptions RandomOptions(SeededRandom& random) {
   EngineOptions options;
@@ -106,7 +106,7 @@ class EngineSimulation {
   SimulatedWorkers workers_;
   SimulatedEngine world_;
   SimulatedOperators operators_;
-  std::uint64_t full_writes_ = 0;  // still to come
+  std::uint64_t full_writes_ = 0;  // remaining
   bool calm_ = false;
 };
 
@@ -149,7 +149,7 @@ void EngineSimulation::Open() {
   std::set<std::string> missing;
   if (!calm_ && random_.OneIn(6)) missing.insert(random_.OneIn(2) ? "http" : "shell");
   const Status opened = world_.Open(missing);
-  if (!opened) return Find("cannot open: " + ToString(opened.error()));
+  if (!opened) return Find("cannot open the engine: " + ToString(opened.error()));
   (void)StepEngine();
 }
 
@@ -207,7 +207,7 @@ void EngineSimulation::MoveClock() {
   } else {
     world_.Pass(by);
   }
-  if (options_.trace) Say("it is " + FormatTimestamp(world_.Now()));
+  if (options_.trace) Say("the time is " + FormatTimestamp(world_.Now()));
   if (random_.OneIn(2)) (void)StepEngine();
 }
 
@@ -229,7 +229,7 @@ void EngineSimulation::Look() {
   if (world_.engine().stopped()) return;
   if (!view) return Find("cannot view " + run_id->value() + ": " + ToString(view.error()));
   witness_.CheckView(*view);
-  // A full disk holds up any run for a while, and no run knows of it.
+  // A full disk blocks any run for a while; the run itself does not know of it.
   if (world_.write_failed()) return;
   const auto why = world_.engine().Why(run_id->value());
   if (world_.engine().stopped() || world_.write_failed()) return;
@@ -237,7 +237,7 @@ void EngineSimulation::Look() {
   witness_.CheckWhy(*why);
 }
 
-// ---- faults stop
+// ---- the calm phase, without faults
 
 bool EngineSimulation::AllEnded() const {
   return std::ranges::all_of(witness_.runs(),
@@ -267,7 +267,7 @@ void EngineSimulation::CalmTurn(std::uint64_t turn) {
   const Timestamp now = world_.Now();
   if (next > now) {
     world_.Pass(next - now);
-    if (options_.trace) Say("it is " + FormatTimestamp(world_.Now()));
+    if (options_.trace) Say("the time is " + FormatTimestamp(world_.Now()));
   }
 }
 
@@ -275,8 +275,7 @@ void EngineSimulation::CheckAllEnded() {
   for (const auto& [run_id, run] : witness_.runs()) {
     if (!IsTerminal(run->status())) {
       const auto why = world_.engine().Why(run_id.value());
-      Find(run_id.value() +
-           " does not come to its end: " + (why ? why->summary : ToString(why.error())));
+      Find(run_id.value() + " does not end: " + (why ? why->summary : ToString(why.error())));
       return;
     }
     const auto view = world_.engine().View(run_id.value());
@@ -303,7 +302,7 @@ void EngineSimulation::Count() {
   }
 }
 
-// An assertion of the engine ends the process; whoever reads its output must know how to repeat it.
+// A failed assertion ends the process; its output must contain the command that reproduces the run.
 char running_command[256] = {};
 
 void SayCommand(int /*signal*/) {

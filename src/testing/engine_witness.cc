@@ -15,7 +15,7 @@ std::string NameOf(const TaskId& task) {
          std::to_string(task.logical_attempt) + " delivery " + std::to_string(task.engine_attempt);
 }
 
-// For a fold, which asks no tool.
+// For folding, which needs no tools.
 class NoTools final : public ToolBox {
  public:
   bool Has(std::string_view) const override { return false; }
@@ -78,7 +78,7 @@ std::shared_ptr<const Plan> EngineWitness::PlanOf(const Event& queued, StateStor
   const auto real = real_plans_.find(**document);
   auto plan = ReadPlan(real == real_plans_.end() ? **document : real->second);
   if (!plan) return nullptr;
-  // The children that this plan has inline, as the engine was given them.
+  // The inline child plans of this plan, as the engine was given them.
   return plans_[hex] = *plan;
 }
 
@@ -95,7 +95,7 @@ void EngineWitness::Take(const RunId& run_id, const Event& event, StateStore& st
   auto run = runs_.find(run_id);
   if (run == runs_.end()) {
     auto plan = PlanOf(event, store);
-    if (plan == nullptr) return Wrong(run_id.value() + " begins without its plan");
+    if (plan == nullptr) return Wrong(run_id.value() + " starts but its plan is missing");
     run = runs_.emplace(run_id, std::make_unique<RunWitness>(run_id, plan, tell_)).first;
   }
   RunWitness& witness = *run->second;
@@ -109,8 +109,8 @@ void EngineWitness::Take(const RunId& run_id, const Event& event, StateStore& st
   witness.Take(event, now);
 }
 
-// A tool's success was reported by the very delivery that the log names; so was a failure, but for
-// those that the engine itself declares.
+// Checks that a tool's success or failure was reported by the very delivery that the log names,
+// except for failures that the engine itself declares.
 void EngineWitness::CheckReport(const RunWitness& run, const Event& event) {
   const bool success = event.type == EventType::kStepCompleted;
   if (!success && event.type != EventType::kStepFailed) return;
@@ -122,26 +122,27 @@ void EngineWitness::CheckReport(const RunWitness& run, const Event& event) {
   if (success) {
     const auto result = RawMember(event.payload, "result");
     if (unit->result_given || (result && reports.contains(std::string(*result)))) return;
-    return Wrong(NameOf(task) + " completed without a report of it");
+    return Wrong(NameOf(task) + " completed without a report");
   }
   const std::string& code = event.facts.error_code;
   const bool waited = SimulatedWorkers::IsQueued(run.ActionOf(key).kind) && !taken_.contains(task);
-  if (code == "TIMEOUT" && waited) Wrong(NameOf(task) + " timed out and nobody had taken it");
+  if (code == "TIMEOUT" && waited)
+    Wrong(NameOf(task) + " timed out although no worker had taken it");
   if (reports.contains("!" + code) || code == "TIMEOUT") return;
   if (code == "DELIVERIES_EXHAUSTED" && event.engine_attempt >= engine_attempts_max_) return;
   const bool undo = key.role == UnitKey::Role::kUndo;
   const bool may_stop = run.ending() && !undo && run.ActionOf(key).cancellable;
-  const bool by_operator = event.facts.will_retry;  // the order's record follows
+  const bool by_operator = event.facts.will_retry;  // the record of the operator's order follows
   const bool emergency = event.facts.error_message == "emergency stop";
   if (code == "CANCELLED" && (may_stop || by_operator || emergency)) return;
   Wrong(NameOf(task) + " failed with " + code + " (" + event.facts.error_message +
-        ") without a report of it");
+        ") without a report");
 }
 
 void EngineWitness::CheckChild(const Event& event) {
   const RunWitness* child = Find(RunId(event.entity_id));
   if (child != nullptr && !IsTerminal(child->status())) {
-    Wrong("child " + event.entity_id + " is said to have ended, and it has not");
+    Wrong("child " + event.entity_id + " is recorded as ended but has not ended");
   }
 }
 
@@ -164,7 +165,7 @@ std::size_t EngineWitness::Capacity(const Place& place) {
   return place.first == "key" ? 1 : SimulatedWorkers::SlotsOf(place.second);
 }
 
-// By the log, as the engine counts: what was stopped by force still counts until that is recorded.
+// Counts by the log, as the engine does: a task stopped by force counts until that is recorded.
 bool EngineWitness::IsFull(const Place& place) const {
   std::size_t holders = 0;
   for (const auto& [run_id, run] : runs_) {
@@ -205,18 +206,18 @@ void EngineWitness::Dispatched(const Task& task) {
   const bool current = unit != nullptr && unit->status == EntityStatus::kRunning &&
                        unit->logical_attempt == task.id.logical_attempt &&
                        unit->engine_attempt == task.id.engine_attempt;
-  if (!current) Wrong(NameOf(task.id) + " is handed out and the log does not say that it runs");
-  if (!dispatched_.insert(task.id).second) Wrong(NameOf(task.id) + " is handed out twice");
+  if (!current) Wrong(NameOf(task.id) + " is dispatched but does not run according to the log");
+  if (!dispatched_.insert(task.id).second) Wrong(NameOf(task.id) + " is dispatched twice");
   dispatched_here_.insert(task.id);
   if (run != nullptr) TakePlaces(*run, task.id);
   const AttemptKey attempt{task.id.run_id, task.id.step_id, task.id.logical_attempt};
   const auto [asked, is_first] =
       asked_.try_emplace(attempt, std::pair(task.idempotency_key, task.inputs));
   if (asked->second.first != task.idempotency_key) {
-    Wrong(NameOf(task.id) + " has another idempotency key than the delivery before");
+    Wrong(NameOf(task.id) + " has a different idempotency key than the previous delivery");
   }
   if (asked->second.second != task.inputs) {
-    Wrong(NameOf(task.id) + " has other inputs than the delivery before");
+    Wrong(NameOf(task.id) + " has different inputs than the previous delivery");
   }
 }
 
@@ -243,11 +244,11 @@ void EngineWitness::CheckOwed() {
       const RunWitness::Unit& unit = *run->Find(unit_id);
       const TaskId task{run_id, unit_id, unit.logical_attempt, unit.engine_attempt};
       if (dispatched_here_.contains(task)) continue;
-      // It may have to wait for its place as any other.
+      // Like any other unit, it may have to wait for its place.
       const std::vector<Place> places = PlacesOf(*run, key);
       const bool waits =
           std::ranges::any_of(places, [this](const Place& place) { return IsFull(place); });
-      if (!waits) Wrong(NameOf(task) + " runs by the log and nowhere else");
+      if (!waits) Wrong(NameOf(task) + " runs according to the log but was not dispatched");
     }
   }
 }
@@ -267,12 +268,12 @@ void EngineWitness::Survived(StateStore& store) {
     }
     const bool same =
         std::equal(run->events().begin(), run->events().end(), there->second.events.begin());
-    if (!same) Wrong(run_id.value() + " has other events than before");
+    if (!same) Wrong(run_id.value() + " has different events than before");
   }
   for (const auto& [run_id, run] : stored->runs) {
     const RunWitness* known = Find(run_id);
     const std::size_t from = known == nullptr ? 0 : known->events().size();
-    // Nobody saw when they were written.
+    // These were written by the crash's last write, which nobody observed.
     for (std::size_t i = from; i < run.events.size(); ++i) {
       Take(run_id, run.events[i], store, Timestamp::max());
     }
@@ -290,7 +291,7 @@ void EngineWitness::Survived(StateStore& store) {
 
 void EngineWitness::AnsweredStart(const std::string& run_id) {
   if (Find(RunId(run_id)) == nullptr)
-    Wrong(run_id + " is said to be started and is not in the log");
+    Wrong(run_id + " was reported as started but is not in the log");
 }
 
 void EngineWitness::AnsweredSignal(const std::string& run_id, const SignalDecision& decision) {
@@ -325,18 +326,17 @@ void EngineWitness::AnsweredReport(const TaskId& task, const Status& status) {
   const bool runs =
       unit != nullptr && !IsTerminal(run->status()) && unit->status == EntityStatus::kRunning &&
       unit->logical_attempt == task.logical_attempt && unit->engine_attempt == task.engine_attempt;
-  if (runs) Wrong("the report of " + NameOf(task) + " is refused and it runs");
+  if (runs) Wrong("the report of " + NameOf(task) + " is refused although it runs");
 }
 
 void EngineWitness::CheckView(const RunView& view) {
   const RunWitness* run = Find(RunId(view.run_id));
-  if (run == nullptr) return Wrong(view.run_id + " is shown and is not in the log");
+  if (run == nullptr) return Wrong(view.run_id + " is shown but is not in the log");
   const NoTools no_tools;
   PlanRun folded(run->run_id(), run->plan(), no_tools, {});
   for (const Event& event : run->events()) folded.Apply(event);
   const std::string difference = Difference(view, folded.View());
-  if (!difference.empty())
-    Wrong(view.run_id + " is shown otherwise than its log says: " + difference);
+  if (!difference.empty()) Wrong(view.run_id + " is shown differently from its log: " + difference);
 }
 
 void EngineWitness::CheckWhy(const Explanation& why) {

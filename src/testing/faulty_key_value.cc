@@ -39,7 +39,7 @@ Status FaultyKeyValue::Fail(WriteFault fault, WriteBatch& batch) {
     case WriteFault::kWrittenAnyway:
       broken_ = true;
       EVERSTEP_ASSERT(tables_.Write(batch).has_value());
-      return Indeterminate("simulated: the write's answer was lost");
+      return Indeterminate("simulated: the result of the write was lost");
     case WriteFault::kSyncFails:
       broken_ = true;
       synced_ = tables_.Copy();

@@ -24,7 +24,7 @@ std::map<std::string, std::size_t> CountMarks(const StoredLog& log) {
   return marks;
 }
 
-// Calls `expect` with each attempt that was told this, and how many of its events are there.
+// Calls `expect` for each attempt with this answer, and with the number of its events that exist.
 template <typename Expect>
 Findings CheckMarks(const StoredLog& log, const AnswerBook& book, const std::set<Told>& told,
                     const Expect& expect) {
@@ -38,7 +38,7 @@ Findings CheckMarks(const StoredLog& log, const AnswerBook& book, const std::set
     const std::string fault = expect(attempt, there);
     if (fault.empty()) continue;
     findings.push_back("order " + std::to_string(number) + " " + fault + " (" +
-                       std::to_string(there) + " of its events are there)");
+                       std::to_string(there) + " of its events exist)");
   }
   return findings;
 }
@@ -85,24 +85,24 @@ void CompareRun(const RunId& run_id, const ReferenceLog::Run& model, const Store
   const std::size_t events = std::min(model.events.size(), stored.events.size());
   for (std::size_t i = 0; i < events; ++i) {
     if (SameEvent(model.events[i], stored.events[i])) continue;
-    findings.push_back(At(run_id, EventSeq(i + 1)) + " is not the event of the reference (" +
+    findings.push_back(At(run_id, EventSeq(i + 1)) + " differs from the event of the reference (" +
                        std::string(SpecOf(model.events[i].type).name) + ")");
   }
   if (model.events.size() != stored.events.size()) {
     findings.push_back(run_id.value() + " has " + std::to_string(stored.events.size()) +
-                       " events, in the reference " + std::to_string(model.events.size()));
+                       " events, the reference has " + std::to_string(model.events.size()));
   }
   if (!SameRow(model, stored.row.state)) {
-    findings.push_back(run_id.value() + " is in another state than in the reference");
+    findings.push_back(run_id.value() + " has a different state than in the reference");
   }
   if (model.things.size() != stored.entities.size()) {
-    findings.push_back(run_id.value() + " has other entities than in the reference");
+    findings.push_back(run_id.value() + " has different entities than in the reference");
   }
   for (const auto& [key, thing] : model.things) {
     const auto found = stored.entities.find(key);
     if (found != stored.entities.end() && SameThing(thing, found->second)) continue;
     findings.push_back(run_id.value() + ": " + std::string(Name(key.kind)) + " " + key.id +
-                       " is in another state than in the reference");
+                       " has a different state than in the reference");
   }
 }
 
@@ -142,12 +142,12 @@ Findings CheckAcknowledged(const StoredLog& log, const AnswerBook& book,
     const auto run = log.runs.find(run_id);
     const std::size_t seq = attempt.placed->seq.value();
     if (run == log.runs.end() || run->second.events.size() < seq) {
-      return std::string("was acknowledged and is lost");
+      return std::string("was acknowledged but is lost");
     }
     const Event& event = run->second.events[seq - 1];
     if (event.event_id != attempt.placed->event_id ||
         event.persisted_at != attempt.placed->persisted_at) {
-      return std::string("was acknowledged, and in its place is another event");
+      return std::string("was acknowledged but another event is in its place");
     }
     if (there != attempt.expected.new_events) {
       return "was acknowledged with " + std::to_string(attempt.expected.new_events) + " events";
@@ -159,7 +159,7 @@ Findings CheckAcknowledged(const StoredLog& log, const AnswerBook& book,
 Findings CheckRefused(const StoredLog& log, const AnswerBook& book) {
   return CheckMarks(log, book, {Told::kRefused, Told::kNotWritten},
                     [](const Attempt&, std::size_t there) {
-                      return std::string(there == 0 ? "" : "was refused and is there");
+                      return std::string(there == 0 ? "" : "was refused but exists");
                     });
 }
 
@@ -167,7 +167,7 @@ Findings CheckWholeOrNothing(const StoredLog& log, const AnswerBook& book) {
   return CheckMarks(log, book, {Told::kNothing, Told::kIndeterminate},
                     [](const Attempt& attempt, std::size_t there) {
                       const bool whole = there == 0 || there == attempt.expected.new_events;
-                      return std::string(whole ? "" : "is there in part");
+                      return std::string(whole ? "" : "exists only in part");
                     });
 }
 
@@ -194,7 +194,7 @@ Findings CheckContiguous(const StoredLog& log) {
       last = event.seq;
     }
     if (last != run.row.state.last_seq) {
-      findings.push_back(At(run_id, last) + " is the last, but its row says otherwise");
+      findings.push_back(At(run_id, last) + " is the last event, but its row says otherwise");
     }
   }
   return findings;
@@ -206,7 +206,7 @@ Findings CheckTimes(const StoredLog& log) {
     Timestamp last{};
     for (const Event& event : run.events) {
       if (event.persisted_at < last) {
-        findings.push_back(At(run_id, event.seq) + " was persisted before the one ahead of it");
+        findings.push_back(At(run_id, event.seq) + " was persisted before the preceding event");
       }
       last = event.persisted_at;
     }
@@ -215,7 +215,7 @@ Findings CheckTimes(const StoredLog& log) {
   for (const OutboxEntry& entry : log.outbox) {
     if (entry.committed_at < last) {
       findings.push_back("position " + std::to_string(entry.position.value()) +
-                         " was committed before the one ahead of it");
+                         " was committed before the preceding position");
     }
     last = entry.committed_at;
   }
@@ -248,14 +248,14 @@ Findings CheckAgainstReference(const StoredLog& log, const ReferenceLog& referen
   for (const auto& [run_id, model] : reference.runs()) {
     const auto stored = log.runs.find(run_id);
     if (stored == log.runs.end()) {
-      findings.push_back(run_id.value() + " is not there, but in the reference");
+      findings.push_back(run_id.value() + " exists only in the reference");
       continue;
     }
     CompareRun(run_id, *model, stored->second, findings);
   }
   for (const auto& [run_id, run] : log.runs) {
     if (reference.Find(run_id) == nullptr) {
-      findings.push_back(run_id.value() + " is there, but not in the reference");
+      findings.push_back(run_id.value() + " does not exist in the reference");
     }
   }
   return findings;
@@ -273,7 +273,8 @@ Findings CheckTombstones(StateStore& store, const AnswerBook& book, const Refere
     const bool same = stored && stored->has_value() == expected &&
                       (!expected || (*stored)->removed_at == model->second);
     if (same) continue;
-    findings.push_back(run_id.value() + (expected ? " has not its tombstone" : " has a tombstone"));
+    findings.push_back(run_id.value() +
+                       (expected ? " has no tombstone" : " has an unexpected tombstone"));
   }
   return findings;
 }

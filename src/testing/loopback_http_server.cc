@@ -17,7 +17,7 @@
 namespace everstep {
 namespace {
 
-// The value of a header line, and its name in lower case.
+// Returns the lower-case name and the value of a header line.
 std::pair<std::string, std::string> HeaderOf(std::string_view line) {
   const std::size_t colon = std::min(line.find(':'), line.size() - 1);
   std::string name(line.substr(0, colon));
@@ -108,7 +108,7 @@ void LoopbackHttpServer::Accept() {
       return;
     }
     open_.insert(connection);
-    // The destructor waits until `open_` is empty, which is the thread's last act.
+    // The destructor waits until `open_` is empty; removing the entry is the thread's last action.
     std::thread([this, connection] { Serve(connection); }).detach();
   }
 }

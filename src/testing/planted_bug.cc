@@ -25,7 +25,7 @@ std::string_view Name(PlantedBug bug) {
     case PlantedBug::kKeepsStaleState:
       return "keeps-stale-state";
   }
-  EVERSTEP_ASSERT(!"a planted bug that does not exist");
+  EVERSTEP_ASSERT(!"unknown planted bug");
 }
 
 std::optional<PlantedBug> PlantedBugNamed(std::string_view name) {

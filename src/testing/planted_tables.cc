@@ -12,7 +12,7 @@ struct Edit {
   enum What : std::uint8_t { kPut, kDelete, kDeleteRange } what;
   Table table;
   std::string key;
-  std::string value;  // kDeleteRange: the end
+  std::string value;  // for kDeleteRange: the end of the range
 };
 
 class RecordedBatch final : public WriteBatch {
@@ -30,7 +30,7 @@ class RecordedBatch final : public WriteBatch {
   std::vector<Edit> edits;
 };
 
-// Does not find idempotency keys.
+// A view that finds no idempotency keys.
 class KeylessView final : public TableView {
  public:
   explicit KeylessView(std::unique_ptr<TableView> view) : view_(std::move(view)) {}

@@ -13,13 +13,13 @@ namespace {
 using enum EventType;
 
 constexpr std::uint64_t kRunsAtOnce = 5;
-constexpr std::uint64_t kOrdersPerRun = 25;  // by then a run makes room for a new one
-constexpr std::uint64_t kShardsUsed = 2;     // few, so that runs push each other out of memory
+constexpr std::uint64_t kOrdersPerRun = 25;  // after that many, a new run replaces it
+constexpr std::uint64_t kShardsUsed = 2;     // few, so that runs evict each other from memory
 constexpr std::uint64_t kShards = AppendAuthority::kShards;
 
 struct Share {
   std::uint64_t weight;
-  std::array<EventType, 6> types;  // the last is repeated to fill the row
+  std::array<EventType, 6> types;  // the last is repeated to fill the array
 };
 
 constexpr std::array kMix = {
@@ -54,7 +54,7 @@ constexpr std::array kMix = {
            kChildFinished}},
 };
 
-// What comes in one order, when it makes sense: both about the same entity.
+// Pairs of types that make sense in one order about one entity.
 constexpr std::array<std::array<EventType, 2>, 7> kPairs = {{
     {kStepStarted, kStepCompleted},
     {kStepFailed, kStepStarted},
@@ -65,7 +65,7 @@ constexpr std::array<std::array<EventType, 2>, 7> kPairs = {{
     {kErrorRecorded, kErrorResolved},
 }};
 
-// A run id that falls into one of the shards in use; now and then one that is a UUID.
+// A run id that maps to one of the shards in use; sometimes a UUID.
 RunId NumberedRun(std::uint64_t number) {
   for (std::uint64_t turn = 0;; ++turn) {
     std::string id = "run-" + std::to_string(number) + "." + std::to_string(turn);
@@ -165,14 +165,14 @@ void RandomOrders::FillFacts(EventWrite& write) {
     write.facts.due_at =
         *ParseTimestamp("2026-03-01T00:00:00.000Z") + std::chrono::seconds(random_.Below(100));
   }
-  // Where the entity repeats a writer may say which time it is.
+  // For a repeating entity the writer may name the instance.
   if (SpecOf(write.type).repeats && write.entity_id != "*" && random_.OneIn(4)) {
     write.instance_id = write.entity_id + ":" + std::to_string(random_.Below(3));
   }
 }
 
 void RandomOrders::FillScope(EventWrite& write) {
-  // Half of the runs have a tenant of their own; a few orders name the wrong one.
+  // Half of the runs have their own tenant; a few orders name the wrong one.
   const bool other = std::hash<std::string>{}(write.run_id.value()) / kShards % 2 == 0;
   if (other != random_.OneIn(60)) write.scope.tenant_id = "other";
   if (random_.OneIn(4)) write.key_version = KeyVersion::kV2;

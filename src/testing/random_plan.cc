@@ -43,8 +43,8 @@ class PlanWriter {
   const int depth_;
   std::string text_;
   JsonWriter json_{text_};
-  std::vector<std::string> main_;       // ids that others may depend on
-  std::vector<std::string> fallbacks_;  // still to be written
+  std::vector<std::string> main_;       // ids of steps that others may depend on
+  std::vector<std::string> fallbacks_;  // not written yet
 };
 
 std::uint64_t PlanWriter::Steps() {

@@ -46,7 +46,8 @@ bool BelongsElsewhere(const RunScope& run, const RunScope& write) {
          differs(run.plan_version, write.plan_version);
 }
 
-// One order may stand for several events: a run that it implies, an error code that means all.
+// One order may imply several events: the start of its run, or one per open error if the code means
+// all.
 std::vector<EventWrite> Expand(const Run& run, const AppendOrder& order) {
   std::vector<EventWrite> writes;
   for (const EventWrite& write : order.events) {
@@ -119,7 +120,7 @@ ReferenceLog::Answer ReferenceLog::Append(const AppendOrder& order, const RunSco
   const auto run = std::make_shared<Run>(before ? *before : Run{});
   const std::vector<EventWrite> writes = Expand(*run, order);
   if (writes.empty()) return refuse(ErrorCode::kErrorNotOpen);
-  // In its place while it changes, so that its own tokens are found with everybody's.
+  // Inserted before it changes, so that token lookups include its own tokens.
   runs_[order.run_id] = run;
   for (const EventWrite& write : writes) {
     Answer placed;
@@ -169,7 +170,7 @@ std::optional<ErrorCode> ReferenceLog::Place(Run& run, const EventWrite& write,
   const auto refused = reference::Judge(run, before, event);
   if (write.revisit && (refused || event.facts.revisit) && write.logical_attempt == 0 &&
       !write.instance_id.empty()) {
-    // It may be a late repeat of one in an earlier attempt.
+    // It may be a late duplicate of an event in an earlier attempt.
     for (Event earlier = event; --earlier.logical_attempt > 0;) {
       const auto found = run.by_key.find(KeyOf(run, write.run_id, earlier));
       if (found == run.by_key.end()) continue;

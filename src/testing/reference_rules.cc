@@ -110,7 +110,7 @@ Refusal JudgeStep(const Run& run, const Thing& step, const Event& event) {
   return legal ? Refusal() : Refusal(ErrorCode::kInvalidTransition);
 }
 
-// Hooks, waits and child runs: created once, active, over.
+// Hooks, waits and child runs: created once, then active, then over.
 struct Span {
   EntityStatus active;
   ErrorCode missing;

@@ -68,8 +68,9 @@ void RunWitness::TakeRun(const Event& event) {
       status_ = RunStatus::kApproved;
       return;
     case EventType::kRunStarted:
-      if (plan_->requires_approval && status_ != RunStatus::kApproved) Wrong("is not approved");
-      if (status_ == RunStatus::kRunning) Wrong("is started for the second time");
+      if (plan_->requires_approval && status_ != RunStatus::kApproved)
+        Wrong("starts without approval");
+      if (status_ == RunStatus::kRunning) Wrong("starts for the second time");
       status_ = RunStatus::kRunning;
       return;
     case EventType::kRunPaused:
@@ -93,19 +94,20 @@ void RunWitness::CheckEnd(const Event& event) {
     for (StepIndex step = 0; step < plan_->steps.size(); ++step) {
       const Came came = CameOf(step);
       if (came == Came::kNot || came == Came::kFailed) {
-        Wrong("completes a run whose step " + plan_->steps[step].step_id + " did not come through");
+        Wrong("completes a run whose step " + plan_->steps[step].step_id + " did not succeed");
       }
     }
     return;
   }
-  if (event.type == EventType::kRunFailed && !failing_) Wrong("fails a run that had no reason to");
+  if (event.type == EventType::kRunFailed && !failing_)
+    Wrong("fails a run that has no reason to fail");
   if (event.type == EventType::kRunCancelled && !cancelling_ && !emergency_) {
-    Wrong("cancels a run that nobody cancelled");
+    Wrong("cancels a run although nobody requested it");
   }
   if (emergency_) return;
   for (const StepIndex step : succeeded_) {
     if (!UndoIsOver(step))
-      Wrong("ends the run and " + plan_->steps[step].step_id + " is not undone");
+      Wrong("ends the run although " + plan_->steps[step].step_id + " is not undone");
   }
 }
 
@@ -163,7 +165,7 @@ RunWitness::Came RunWitness::CameOf(StepIndex step) const {
 
 void RunWitness::TakeStep(const Event& event, Timestamp now) {
   const UnitKey key = UnitNamed(*plan_, event.entity_id);
-  if (key.step == kNoStep) return Wrong("is of a step that the plan does not have");
+  if (key.step == kNoStep) return Wrong("names a step that is not in the plan");
   Unit& unit = units_[event.entity_id];
   switch (event.type) {
     case EventType::kStepStarted:
@@ -175,13 +177,13 @@ void RunWitness::TakeStep(const Event& event, Timestamp now) {
     case EventType::kStepSkipped:
       return TakeSkipped(key, unit, event);
     default:
-      return Wrong("is an event that plans do not have");
+      return Wrong("is an event that does not occur in plans");
   }
 }
 
 void RunWitness::TakeStarted(const UnitKey& key, Unit& unit, const Event& event) {
   const bool again = event.engine_attempt > 1;
-  // What must not be interrupted is delivered again although the run was paused when it was
+  // A step that must not be interrupted is delivered again even if the run was paused when it was
   // cancelled.
   const bool goes_on = again && ending() && status_ == RunStatus::kPaused;
   if (status_ != RunStatus::kRunning && !goes_on) {
@@ -191,7 +193,7 @@ void RunWitness::TakeStarted(const UnitKey& key, Unit& unit, const Event& event)
     const bool follows = unit.status == EntityStatus::kRunning &&
                          event.logical_attempt == unit.logical_attempt &&
                          event.engine_attempt == unit.engine_attempt + 1;
-    if (!follows) Wrong("is delivered again out of turn");
+    if (!follows) Wrong("is redelivered out of order");
   } else {
     CheckFirstDelivery(key, unit, event);
     if (key.role == UnitKey::Role::kItem) {
@@ -229,8 +231,8 @@ void RunWitness::CheckFirstDelivery(const UnitKey& key, const Unit& unit, const 
           std::to_string(most));
   }
   if (unit.status == EntityStatus::kFailed && !unit.attempt_ordered) {
-    if (!unit.will_retry) Wrong("is tried again although it had failed for good");
-    if (!unit.retry_due) Wrong("is tried again before its backoff is over");
+    if (!unit.will_retry) Wrong("is retried although it had failed permanently");
+    if (!unit.retry_due) Wrong("is retried before its backoff is over");
   }
   switch (key.role) {
     case UnitKey::Role::kStep:
@@ -253,31 +255,31 @@ void RunWitness::CheckOrder(StepIndex step) {
     if (came == Came::kFailed) Wrong("starts although " + id + " failed");
     through = through || came == Came::kThrough;
   }
-  if (!through) Wrong("starts although all it depends on was skipped");
+  if (!through) Wrong("starts although all its dependencies were skipped");
   if (spec.fallback_of == kNoStep) return;
   const Unit* failed = Find(plan_->steps[spec.fallback_of].step_id);
   const bool needed = failed != nullptr &&
                       (failed->status == EntityStatus::kFailed || failed->attempts_ordered > 0);
-  if (!needed) Wrong("starts although the step it stands for did not fail");
+  if (!needed) Wrong("starts although the step it replaces did not fail");
 }
 
 void RunWitness::CheckItem(const UnitKey& key, const Unit& unit) {
   const PlanStep& spec = plan_->steps[key.step];
   const Unit& loop = units_[spec.step_id];
   if (ending()) Wrong("starts while the run is ending");
-  if (loop.status != EntityStatus::kRunning) Wrong("starts although its loop does not run");
-  if (key.item >= loop.items) Wrong("is beyond the items of its loop");
+  if (loop.status != EntityStatus::kRunning) Wrong("starts although its loop is not running");
+  if (key.item >= loop.items) Wrong("exceeds the items of its loop");
   if (loop.items_running >= spec.foreach->in_flight_max) {
-    Wrong("is one more than the " + std::to_string(spec.foreach->in_flight_max) +
+    Wrong("exceeds the " + std::to_string(spec.foreach->in_flight_max) +
           " items that may be in flight");
   }
-  if (unit.logical_attempt == 0 && key.item > loop.items_begun) Wrong("begins before its turn");
+  if (unit.logical_attempt == 0 && key.item > loop.items_begun) Wrong("starts out of turn");
 }
 
 void RunWitness::CheckUndo(const UnitKey& key) {
   if (!ending()) Wrong("undoes a step of a run that is not ending");
   const auto place = std::ranges::find(succeeded_, key.step);
-  if (place == succeeded_.end()) return Wrong("undoes a step that did not come through");
+  if (place == succeeded_.end()) return Wrong("undoes a step that did not succeed");
   if (!running_.empty()) Wrong("undoes a step while " + *running_.begin() + " runs");
   for (auto later = place + 1; later != succeeded_.end(); ++later) {
     if (!UndoIsOver(*later)) Wrong("comes before " + plan_->steps[*later].step_id + " is undone");
@@ -288,16 +290,16 @@ void RunWitness::TakeCompleted(const UnitKey& key, Unit& unit, const Event& even
   const bool current = unit.status == EntityStatus::kRunning &&
                        unit.logical_attempt == event.logical_attempt &&
                        unit.engine_attempt == event.engine_attempt;
-  if (!current) Wrong("completes a delivery that is not under way");
+  if (!current) Wrong("completes a delivery that is not in flight");
   if (IsLoop(key)) {
-    if (unit.items_running > 0) Wrong("completes a loop whose items still run");
+    if (unit.items_running > 0) Wrong("completes a loop whose items are still running");
     for (std::uint32_t item = 0; item < unit.items; ++item) {
       const Unit* of = Find(UnitId(*plan_, {key.step, UnitKey::Role::kItem, item}));
       const bool over = of != nullptr && of->status != EntityStatus::kRunning && !of->will_retry;
       if (!over) Wrong("completes a loop whose item " + std::to_string(item) + " has not ended");
     }
   } else if (!IsTool(key) && !unit.answered && !unit.result_given) {
-    Wrong("completes and nothing had come that it waits for");
+    Wrong("completes before what it waits for has happened");
   }
   unit.status = EntityStatus::kSuccess;
   running_.erase(event.entity_id);
@@ -307,7 +309,7 @@ void RunWitness::TakeCompleted(const UnitKey& key, Unit& unit, const Event& even
   }
 }
 
-// An operator skipped it before it was needed.
+// Whether an operator skipped the fallback before it was needed.
 bool RunWitness::FallbackIsGone(const UnitKey& key) const {
   const PlanStep& spec = plan_->steps[key.step];
   if (key.role != UnitKey::Role::kStep || spec.fallback == kNoStep) return false;
@@ -319,7 +321,7 @@ void RunWitness::TakeFailed(const UnitKey& key, Unit& unit, const Event& event, 
   const bool current = unit.status == EntityStatus::kRunning &&
                        unit.logical_attempt == event.logical_attempt &&
                        unit.engine_attempt == event.engine_attempt;
-  if (!current) Wrong("fails a delivery that is not under way");
+  if (!current) Wrong("fails a delivery that is not in flight");
   CheckCause(key, unit, event, now);
   unit.status = EntityStatus::kFailed;
   unit.will_retry = event.facts.will_retry;
@@ -333,21 +335,21 @@ void RunWitness::TakeFailed(const UnitKey& key, Unit& unit, const Event& event, 
                      (spec.on_failure == PlanStep::OnFailure::kFail || FallbackIsGone(key) ||
                       (spec.on_failure == PlanStep::OnFailure::kHold && unit.items > 0));
   if (fatal) failing_ = true;
-  // A fallback's failure is the failure of both.
+  // If a fallback fails, the step it replaces fails with it.
   if (key.role != UnitKey::Role::kStep || unit.will_retry) return;
   if (spec.fallback_of != kNoStep && CameOf(spec.fallback_of) == Came::kFailed) failing_ = true;
 }
 
-// Failures that the engine itself declares have their conditions.
+// Checks the conditions of failures that the engine itself declares.
 void RunWitness::CheckCause(const UnitKey& key, const Unit& unit, const Event& event,
                             Timestamp now) {
   const Action& action = ActionOf(key);
   const std::string& code = event.facts.error_code;
   if (code == "TIMEOUT" && IsTool(key)) {
-    // Of what waits for a worker it is not known here when it was taken.
+    // For tasks that wait for a worker, the time at which they were taken is not known here.
     const bool queued = SimulatedWorkers::IsQueued(action.kind);
     const bool over = action.timeout && (queued || now >= unit.delivered_at + *action.timeout);
-    if (!over) Wrong("times out before its time");
+    if (!over) Wrong("times out too early");
   }
   if (event.facts.will_retry && ending() && key.role != UnitKey::Role::kUndo &&
       code != "CANCELLED") {
@@ -362,7 +364,7 @@ void RunWitness::TakeSkipped(const UnitKey& key, Unit& unit, const Event& event)
     Wrong("skips a step that is " + std::string(Name(unit.status)));
   }
   if (code == "OPERATOR_SKIP" && !unit.skip_ordered && unit.status != EntityStatus::kAbsent) {
-    Wrong("was not ordered");
+    Wrong("was not requested");
   }
   if (key.role == UnitKey::Role::kStep && !unit.skip_ordered) {
     for (const StepIndex dependency : plan_->steps[key.step].depends_on) {

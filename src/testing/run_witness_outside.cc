@@ -1,4 +1,4 @@
-// What comes to a run from outside its steps: time, answers, children, orders.
+// What reaches a run from outside its steps: timers, hook answers, child runs, signals.
 
 #include <utility>
 
@@ -28,9 +28,9 @@ void RunWitness::TakeWait(const Event& event, Timestamp now) {
     return;
   }
   const auto wait = waits_.find(event.entity_id);
-  if (wait == waits_.end()) return Wrong("ends a wait that is not there");
-  if (now < wait->second) Wrong("comes before " + FormatTimestamp(wait->second));
-  if (status_ == RunStatus::kPaused) Wrong("rings while the run is paused");
+  if (wait == waits_.end()) return Wrong("ends a wait that does not exist");
+  if (now < wait->second) Wrong("fires before " + FormatTimestamp(wait->second));
+  if (status_ == RunStatus::kPaused) Wrong("fires while the run is paused");
   waits_.erase(wait);
   if (event.entity_id == "run-timeout") {
     if (!ending()) failing_ = true;
@@ -51,7 +51,7 @@ void RunWitness::TakeHook(const Event& event) {
     return;
   }
   if (event.type == EventType::kHookConflict) return;
-  if (!hooks_.contains(event.entity_id)) return Wrong("is of a hook that is not active");
+  if (!hooks_.contains(event.entity_id)) return Wrong("names a hook that is not active");
   if (event.type == EventType::kHookReceived) {
     units_[std::string(PurposeOf(event.entity_id).unit_id)].answered = true;
     deliveries_.insert(event.instance_id);
@@ -66,7 +66,7 @@ void RunWitness::TakeChild(const Event& event) {
     return;
   }
   const auto child = children_.find(event.entity_id);
-  if (child == children_.end()) return Wrong("ends a child that is not there");
+  if (child == children_.end()) return Wrong("ends a child that does not exist");
   units_[child->second].answered = true;
   children_.erase(child);
 }

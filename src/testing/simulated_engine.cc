@@ -8,7 +8,7 @@
 
 namespace everstep {
 
-// Below every planted bug: sees the truth.
+// Sits below every planted bug, so that it sees what really becomes durable.
 class SimulatedEngine::WatchedStore final : public ForwardingStore {
  public:
   WatchedStore(SimulatedEngine& world, Process& process, std::unique_ptr<StateStore> store)
@@ -60,7 +60,7 @@ void SimulatedEngine::Pass(std::chrono::microseconds time) {
 
 void SimulatedEngine::Leap(std::chrono::microseconds by) {
   if (wall_.ahead.count() != 0) return ComeBack();
-  // That the clock came back has to be seen before it leaps again.
+  // The clock must be seen back before it leaps again.
   if (boot_.SinceBoot() < came_back_at_ + WatchedClock::kLookEvery) return;
   (void)process_->watched->Now();
   wall_.ahead = by;
@@ -77,7 +77,7 @@ Status SimulatedEngine::Open(const std::set<std::string>& missing_tools) {
   auto process = std::make_unique<Process>();
   auto tables = std::make_unique<FaultyKeyValue>(disk_random_, std::move(survivors_));
   process->disk = tables.get();
-  // A process that starts while the clock is ahead cannot know.
+  // A process that starts while the clock is ahead cannot detect it.
   ComeBack();
   process->watched = std::make_unique<WatchedClock>(wall_, boot_);
   const bool watches = clock_leaps_ && bug_ != EngineBug::kFollowsLeaps;
@@ -86,7 +86,7 @@ Status SimulatedEngine::Open(const std::set<std::string>& missing_tools) {
   if (!store) return store.error();
   auto watched = std::make_unique<WatchedStore>(*this, *process, std::move(*store));
   EmbeddedLog::Options log_options;
-  // With so little every run but one is read back when it is needed again.
+  // With so little memory, every run but one is read back from the store when it is needed again.
   if (has_little_memory_) log_options.memory_bytes_max = 1;
   auto log = std::make_unique<EmbeddedLog>(PlantInStore(bug_, std::move(watched)), *process->clock,
                                            engine_random_, log_options);

@@ -8,7 +8,7 @@
 namespace everstep {
 namespace {
 
-// So little that a shard keeps one run: every other is read back when it is needed again.
+// So little that a shard keeps one run; every other is read back when it is needed again.
 constexpr AppendAuthority::Options kLittleMemory{.memory_bytes_max = 1};
 
 }  // namespace

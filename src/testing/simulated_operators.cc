@@ -46,7 +46,7 @@ void SimulatedOperators::StartRun() {
 std::optional<RunId> SimulatedOperators::AnyRun() {
   const auto& runs = witness_.runs();
   if (runs.empty()) return std::nullopt;
-  // Mostly one that has not ended.
+  // Prefer one that has not ended.
   for (int tries = 0; tries < 4; ++tries) {
     const auto run =
         std::next(runs.begin(), static_cast<std::ptrdiff_t>(random_.Below(runs.size())));
@@ -66,7 +66,7 @@ std::string SimulatedOperators::AnyUnit(const RunWitness& run) {
   } else if (steps[step].compensate && random_.OneIn(3)) {
     key = {step, UnitKey::Role::kUndo, 0};
   }
-  // Mostly one that something can be done with.
+  // Prefer one on which an operator can act.
   if (!run.running().empty() && random_.OneIn(3)) {
     return *std::next(run.running().begin(),
                       static_cast<std::ptrdiff_t>(random_.Below(run.running().size())));
@@ -120,7 +120,7 @@ void SimulatedOperators::SendSignal() {
   if (!sent_.empty() && random_.OneIn(6)) return Send(sent_[random_.Below(sent_.size())]);
   const auto run_id = AnyRun();
   if (!run_id) return;
-  // Each of them adds a run.
+  // Each RETRY_RUN adds a run.
   SignalRequest request = RandomSignal(*witness_.Find(*run_id));
   if (request.type == "RETRY_RUN" && witness_.runs().size() > 2 * kRunsMax) return;
   request.run_id = run_id->value();

@@ -56,7 +56,7 @@ void SimulatedWorkers::Take(Task task, TaskReports& reports) {
   open_.push_back(deliveries_.size());
   deliveries_.push_back({std::move(task), process_});
   if (calm_) Begin(deliveries_.back());
-  // Some answer before they return.
+  // Some report before Start returns.
   if (random_.OneIn(6)) {
     open_.pop_back();
     Report(deliveries_.back(), RandomOutcome(deliveries_.back()));
@@ -125,7 +125,7 @@ void SimulatedWorkers::Begin(const Delivery& delivery) {
   if (reports_ != nullptr) reports_->Taken(delivery.task.id);
 }
 
-// The engine is told so; a report may come later all the same.
+// The engine is notified; a report may still come later.
 void SimulatedWorkers::Lose(const Delivery& delivery) {
   watch_.on_kill(delivery.task.id);
   if (reports_ != nullptr) reports_->Lost(delivery.task.id);
@@ -139,7 +139,7 @@ void SimulatedWorkers::ProcessDied() {
 bool SimulatedWorkers::Act() {
   if (deliveries_.empty()) return false;
   if (open_.empty() || random_.OneIn(10)) {
-    // A report that nobody waits for: again, or of a delivery that was given up.
+    // An unexpected report: a repetition, or of a delivery that was abandoned.
     Delivery& delivery = deliveries_[deliveries_.size() - 1 -
                                      random_.Below(std::min<std::size_t>(deliveries_.size(), 12))];
     std::erase_if(open_, [&](std::size_t at) { return &deliveries_[at] == &delivery; });

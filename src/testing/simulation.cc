@@ -23,12 +23,12 @@ class Simulation {
   SimulationReport Run();
 
  private:
-  // An appender sends some orders in one call and does nothing else until it is answered.
+  // An appender sends some orders in one call and then waits for the answers.
   struct Call {
     AppendAuthority::Submission submission;
     std::vector<std::size_t> attempts;
-    std::uint64_t sent = 0;  // calls before it
-    bool written = false;    // its write, if it has one, was made
+    std::uint64_t sent = 0;  // number of calls sent before
+    bool written = false;    // its write, if any, was made
   };
 
   void Step();
@@ -59,16 +59,16 @@ class Simulation {
   AnswerBook book_;
   std::vector<std::optional<Call>> calls_{kAppenders};
   std::uint64_t calls_sent_ = 0;
-  std::vector<std::size_t> to_repeat_;  // attempts whose senders do not know
+  std::vector<std::size_t> to_repeat_;  // attempts whose senders got no answer
 
-  // What is durable; what it is when all that was decided becomes durable; what it is if the write
-  // of unknown outcome was.
+  // The durable log, the log once everything decided becomes durable, and the log if the write of
+  // unknown outcome became durable.
   ReferenceLog durable_;
   ReferenceLog live_;
   std::optional<ReferenceLog> doubtful_;
   bool stopped_ = false;
   bool purging_ = false;
-  std::uint64_t full_writes_ = 0;  // still to come
+  std::uint64_t full_writes_ = 0;  // remaining
 };
 
 Simulation::Simulation(const SimulationOptions& options)
@@ -101,7 +101,7 @@ void Simulation::Step() {
 
 void Simulation::Appender(std::optional<Call>& call) {
   if (!call) return Send(call);
-  // The first in the queue makes the write for all; who comes later has to wait for it.
+  // The first in the queue writes for all; the others must wait for it.
   Await(call->written ? call : *OldestUnwritten());
 }
 
@@ -138,7 +138,7 @@ AppendOrder Simulation::NextOrder() {
   }
   AppendOrder order = orders_.Next(moment);
   if (moment == 0 || !random_.OneIn(4)) return order;
-  // Something that was sent before, mostly of late: as it was, or among new events of its run.
+  // Repeats an earlier order, usually a recent one, unchanged or among new events of its run.
   const std::uint64_t back = random_.OneIn(4) ? moment : std::min<std::uint64_t>(moment, 20);
   const AppendOrder& earlier = book_.attempt(moment - 1 - random_.Below(back)).order;
   if (!random_.OneIn(3)) return earlier;
@@ -209,7 +209,7 @@ void Simulation::AwaitUnwritten() {
   while (std::optional<Call>* call = OldestUnwritten()) Await(*call);
 }
 
-// One write takes all that is queued, so it settles every call that waits.
+// One write covers everything queued, so it settles every waiting call.
 void Simulation::OnWrite(const Status& outcome) {
   if (options_.trace)
     Say(outcome ? "a write is durable" : "a write fails: " + ToString(outcome.error()));
@@ -302,7 +302,7 @@ void Simulation::Crash() {
   if (!failed()) Open();
 }
 
-// Looks at the tables with the product's own readers, unharmed by any planted bug.
+// Inspects the tables with the product's own readers, not affected by any planted bug.
 void Simulation::Check(const MemoryTables& tables) {
   auto store = OpenKeyedStore(std::make_unique<MemoryKeyValue>(tables));
   if (!store) return Find("open", {ToString(store.error())});
@@ -333,7 +333,7 @@ void Simulation::Open() {
   if (!opened) Find("open", {ToString(opened.error())});
 }
 
-// Without faults every run comes to its end, whatever had happened to it.
+// Without faults, every run must be able to end, whatever happened to it before.
 void Simulation::EndAllRuns() {
   const ReferenceLog::Runs runs = live_.runs();
   for (const auto& [run_id, run] : runs) {
@@ -356,7 +356,7 @@ void Simulation::EndAllRuns() {
     }
     if (failed()) return;
     if (!IsTerminal(durable_.Find(run_id)->status)) {
-      return Find("liveness", {run_id.value() + " did not come to its end"});
+      return Find("liveness", {run_id.value() + " did not end"});
     }
     ++report_.counts.runs_ended;
   }
