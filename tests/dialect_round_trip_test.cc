@@ -15,7 +15,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-// What the append authority makes of an order, as far as a view can tell.
+// The event that the append authority makes of an order, as far as a view shows it.
 Event Placed(const EventWrite& write) {
   Event event;
   event.type = write.type;
@@ -51,7 +51,8 @@ bool SameNumber(element shown, element written) {
   return !shown.get(a) && !written.get(b) && a == b;
 }
 
-// Is all of `written` in `shown`? Objects may have more members, nothing may differ.
+// Returns whether `shown` contains all of `written`: objects may have extra members, but no other
+// difference is allowed.
 bool Includes(element shown, element written) {
   object shown_object;
   object written_object;
@@ -81,9 +82,9 @@ bool Includes(element shown, element written) {
   return simdjson::minify(shown) == simdjson::minify(written);
 }
 
-// The document with the members that a view is free to say otherwise taken out or put where the
-// view has them: keys are computed, legacy names normalised, the flat form of RunStarted nested and
-// Elephant's bare detail put into an envelope.
+// Adapts the document to what a view may legitimately show differently: keys are computed, legacy
+// names normalised, the flat form of RunStarted nested and Elephant's bare detail put into an
+// envelope.
 std::string Expected(Dialect dialect, const std::string& document, const EventWrite& first) {
   simdjson::dom::parser parser;
   const object written = parser.parse(document);

@@ -9,16 +9,16 @@
 
 namespace everstep {
 
-// Makes documents of an event from the rules they are checked against: such as fit, and such as
-// mostly do not. The same seed makes the same documents.
+// Generates documents of an event from the rules they are checked against: valid ones, and mostly
+// invalid ones. The same seed generates the same documents.
 class DocumentGenerator {
  public:
   explicit DocumentGenerator(std::uint64_t seed) : random_(seed) {}
 
-  // Fits the shape. Members that have to agree with each other do.
+  // A valid document. Members that have to agree with each other do.
   std::string Fitting(const DocumentShape& shape);
-  // Up to three things are done to it that may make it unfit. The member `type_member`, by which
-  // the rules are found, is left alone unless it is the only one that suffers.
+  // A valid document with up to three changes that may make it invalid. The member `type_member`,
+  // which selects the rules, is left alone unless it is the only one that is changed.
   std::string Damaged(const DocumentShape& shape, std::string_view type_member);
 
  private:

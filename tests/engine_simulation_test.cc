@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-// Instrumented builds are some ten times slower; every seed runs in the plain one.
+// Instrumented builds are about ten times slower; every seed runs in the plain build.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kSeedsPerTest = 20;
 #else
@@ -50,7 +50,7 @@ TEST(EngineSimulationTest, ALongRunFindsNoFault) {
 }
 
 // A simulation that never gets into trouble proves nothing.
-TEST(EngineSimulationTest, MeetsEveryTroubleItIsThereFor) {
+TEST(EngineSimulationTest, CoversEveryFaultOfItsModel) {
   EngineSimulationCounts counts;
   for (std::uint64_t seed = 1; seed <= kSeedsToFindABug; ++seed) {
     counts += SimulateEngine({.seed = seed}).counts;

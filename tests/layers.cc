@@ -10,7 +10,7 @@ std::string FirstFolder(std::string_view path) {
   return std::string(path.substr(0, std::min(path.find('/'), path.size())));
 }
 
-// The module a file belongs to. A folder of apps/ may have a line of its own.
+// The module that a file belongs to. A folder of apps/ may have its own line.
 std::string ModuleOf(const Layers& layers, std::string_view path) {
   const std::string top = FirstFolder(path);
   if (top == "src") return FirstFolder(path.substr(4));
@@ -88,7 +88,7 @@ std::vector<Finding> CheckIncludes(const Layers& layers, const SourceFile& file)
     ++number;
     const auto included = QuotedInclude(line);
     if (!included || included->find('/') == std::string_view::npos)
-      continue;  // a neighbour in the same folder
+      continue;  // a file in the same folder
     std::string target = ModuleOf(layers, *included);
     if (target == "everstep") target = "include";
     if (target == module || target == "include") continue;

@@ -10,16 +10,16 @@
 
 namespace everstep {
 
-// A module and those whose headers it may include.
+// A module and the modules whose headers it may include.
 using Layers = std::map<std::string, std::set<std::string>>;
 
 // The text of src/LAYERS: lines "module <- module module"; '#' begins a comment.
 Layers ParseLayers(std::string_view text);
 
-// Modules that are named but not defined, and modules that can reach themselves.
+// Reports modules that are named but not defined, and modules that depend on themselves.
 std::vector<Finding> CheckLayers(const Layers& layers);
 
-// Every include of a file in src/, include/ or apps/ that its module's line does not allow.
+// Reports every include of a file in src/, include/ or apps/ that its module's line does not allow.
 std::vector<Finding> CheckIncludes(const Layers& layers, const SourceFile& file);
 
 }  // namespace everstep

@@ -29,7 +29,7 @@ TEST(LayersTest, OurModulesHaveNoCycle) {
   EXPECT_EQ(ToString(CheckLayers(layers)), "");
 }
 
-TEST(LayersTest, NoFileIncludesAgainstTheOrder) {
+TEST(LayersTest, NoFileHasAForbiddenInclude) {
   const Layers layers = OurLayers();
   std::vector<Finding> findings;
   int files = 0;
@@ -76,7 +76,7 @@ TEST(LayersTest, OnlyTestsUseTesting) {
             "src/base/a.cc:1: base may not include testing\n");
 }
 
-TEST(LayersTest, AnAppMayHaveALineOfItsOwn) {
+TEST(LayersTest, AnAppMayHaveItsOwnLine) {
   const Layers layers = ParseLayers("testing <-\napps <-\napps/simulate <- testing\n");
   const std::string text = "#include \"testing/model.h\"\n";
   EXPECT_EQ(ToString(CheckIncludes(layers, {"apps/simulate/main.cc", text})), "");
@@ -84,7 +84,7 @@ TEST(LayersTest, AnAppMayHaveALineOfItsOwn) {
             "apps/other/main.cc:1: apps may not include testing\n");
 }
 
-TEST(LayersTest, AnAppMayHaveFoldersOfItsOwn) {
+TEST(LayersTest, AnAppMayHaveItsOwnFolders) {
   const Layers layers = ParseLayers("base <-\napps <- base\n");
   const SourceFile file{"apps/everstep/main.cc",
                         "#include \"bench/report.h\"\n#include \"base/clock.h\"\n"};

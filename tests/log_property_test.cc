@@ -15,12 +15,12 @@
 #include "testing/random_orders.h"
 #include "testing/reference_log.h"
 
-// The log on the memory store, one order after the other: what it makes of random orders.
+// The log on the memory store, one random order after another.
 
 namespace everstep {
 namespace {
 
-// Few runs and many orders each, so that a short list of numbers makes long stories.
+// Few runs with many orders each, so that even a short list of numbers yields a long history.
 constexpr std::uint64_t kMoment = 0;
 
 class LogUnderTest {
@@ -30,7 +30,7 @@ class LogUnderTest {
     return authority_.Await(authority_.Submit(std::span(&order, 1), RandomOrderDefaults())).front();
   }
   StateStore& store() { return *store_; }
-  // Of the run that was appended to last; empty if there is none.
+  // The run appended to last; empty if there is none.
   std::vector<Event> Events(const RunId& run_id) {
     const auto reader = store_->Read();
     const auto run = *reader->FindRun(run_id);
@@ -45,13 +45,13 @@ class LogUnderTest {
   AppendAuthority authority_{*store_, committer_, clock_, random_, {.memory_bytes_max = 1}};
 };
 
-// An order for each number, so that a failing list of numbers can be shortened.
+// One number per order, so that a failing list of numbers can be shrunk.
 AppendOrder OrderOf(std::uint64_t number) {
   SeededRandom random(number);
   return RandomOrders(random).Next(kMoment);
 }
 
-// Long lists: a story needs some events before it gets interesting.
+// Long lists: a history needs some events before it becomes interesting.
 rc::Gen<std::vector<std::uint64_t>> AnyNumbers() {
   return rc::gen::scale(3.0, rc::gen::arbitrary<std::vector<std::uint64_t>>());
 }
@@ -123,7 +123,7 @@ RC_GTEST_PROP(LogPropertyTest, ARebuiltSnapshotEqualsTheIncrementalOne, ()) {
     RC_ASSERT(projection.alerts().empty());
     RC_ASSERT(projection.watermark() == run.state.last_seq);
     RC_ASSERT(projection.Snapshot() == rebuilt.Snapshot());
-    // The snapshot as of any earlier event is the one that was true then.
+    // The snapshot as of any earlier event must equal the one taken then.
     const std::size_t at = number % events.size();
     const auto head = std::span(events).first(at);
     const Projection earlier = ProjectRun(identity, head);

@@ -2,7 +2,7 @@
 
 usage: schema_equivalence.py SCHEMAS RECORDS
 
-RECORDS holds one object a line: dialect, event, document, pointers (of the faults that the compiled
+RECORDS has one object per line: dialect, event, document, pointers (of the faults that the compiled
 check found; none when it accepted the document). Prints each disagreement and fails if there is one.
 """
 
@@ -18,7 +18,7 @@ COMPILED = {}
 
 
 def pattern(validator, regex, instance, schema):
-    """ECMA-262's $ is the very end; Python's is also before a last line break."""
+    """In ECMA-262 $ matches only at the end; in Python also before a final line break."""
     if not validator.is_type(instance, "string"):
         return
     if regex not in COMPILED:
@@ -36,7 +36,7 @@ def pointer(path):
 
 
 def pointers(error):
-    """Where the compiled check reports what the validator reports."""
+    """The pointer at which the compiled check reports the validator's error."""
     path = list(error.absolute_path)
     if error.validator == "required":
         return {pointer(path + [name]) for name in error.validator_value if name not in error.instance}

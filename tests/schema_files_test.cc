@@ -21,18 +21,18 @@ std::string Contents(const std::filesystem::path& path) {
   return text.str();
 }
 
-TEST(SchemaFiles, AreTheOnesTheTablesMake) {
+TEST(SchemaFiles, MatchTheTables) {
   for (const SchemaDocument& schema : ListSchemas()) {
     EXPECT_EQ(Contents(kRoot / "schemas" / schema.path), schema.text)
         << schema.path << "; " << kMend;
   }
 }
 
-TEST(SchemaFiles, ThePlanSchemaIsTheOneInTheCode) {
+TEST(SchemaFiles, ThePlanSchemaMatchesTheCode) {
   EXPECT_EQ(Contents(kRoot / "schemas" / "plan.schema.json"), PlanSchema()) << kMend;
 }
 
-TEST(SchemaFiles, ExistForNothingElse) {
+TEST(SchemaFiles, HaveNoSurplusFile) {
   std::set<std::string> expected = {"plan.schema.json", "openapi.json"};
   for (const SchemaDocument& schema : ListSchemas()) expected.insert(schema.path);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot / "schemas")) {
@@ -42,7 +42,7 @@ TEST(SchemaFiles, ExistForNothingElse) {
   }
 }
 
-TEST(SchemaFiles, TheEventsPageIsTheOneTheTablesMake) {
+TEST(SchemaFiles, TheEventsPageMatchesTheTables) {
   EXPECT_EQ(Contents(kRoot / "docs" / "events.md"), EventsPage()) << kMend;
 }
 

@@ -7,7 +7,7 @@
 namespace everstep {
 namespace {
 
-// Instrumented builds are some ten times slower; every seed runs in the plain one.
+// Instrumented builds are about ten times slower; every seed runs in the plain build.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kSeedsPerTest = 10;
 #else
@@ -44,7 +44,7 @@ TEST(SimulationTest, ALongRunFindsNoFault) {
 }
 
 // A simulation that never gets into trouble proves nothing.
-TEST(SimulationTest, MeetsEveryTroubleItIsThereFor) {
+TEST(SimulationTest, CoversEveryFaultOfItsModel) {
   SimulationCounts counts;
   for (std::uint64_t seed = 1; seed <= kSeedsToFindABug; ++seed) {
     counts += Simulate({.seed = seed}).counts;

@@ -8,14 +8,14 @@
 namespace everstep {
 namespace {
 
-// Blanks from `begin` to `end`; line ends stay, so that line numbers do.
+// Blanks from `begin` to `end`, but keeps line ends, so that line numbers stay the same.
 void Blank(std::string& text, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < std::min(end, text.size()); ++i) {
     if (text[i] != '\n') text[i] = ' ';
   }
 }
 
-// The position behind the literal whose quote stands at `at`.
+// The position after the literal whose opening quote is at `at`.
 std::size_t LiteralEnd(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size(); ++i) {
@@ -28,7 +28,7 @@ std::size_t LiteralEnd(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// The position behind R"delimiter( … )delimiter" whose quote stands at `at`.
+// The position after R"delimiter( … )delimiter" whose quote is at `at`.
 std::size_t RawLiteralEnd(std::string_view text, std::size_t at) {
   const std::size_t open = text.find('(', at);
   if (open == std::string_view::npos) return text.size();
@@ -99,7 +99,7 @@ std::string CodeOnly(std::string_view text) {
       end = raw ? RawLiteralEnd(text, i) : LiteralEnd(text, i);
       Blank(out, i + 1, end - 1);
     } else if (rest.front() == '\'' && (i == 0 || !IsWordCharacter(text[i - 1]))) {
-      // After a word character it separates digits: 1'000.
+      // After a word character it is a digit separator: 1'000.
       end = LiteralEnd(text, i);
       Blank(out, i + 1, end - 1);
     }

@@ -1,6 +1,6 @@
 // Kills the owner of a store at each of its calls that change a file: before the call, and in the
-// middle of those that write. Whatever was acknowledged must be there when the store is opened
-// again, and no such moment may be taken for damage.
+// middle of those that write. Everything acknowledged must survive the next open, and no such crash
+// may be mistaken for damage.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -26,16 +26,16 @@ namespace {
 
 constexpr int kKilled = 99;
 
-// Counts down to the call at which this process ends. Below zero: it is not asked to.
+// Counts down to the call at which this process ends. Negative: never.
 std::atomic<long> calls_left = -1;
 bool in_the_middle = false;
 
-// The process ends as if by SIGKILL: nothing is flushed, no destructor runs.
+// Ends the process as if by SIGKILL: nothing is flushed, no destructor runs.
 [[noreturn]] void Die() {
   ::syscall(SYS_exit_group, kKilled);
   __builtin_unreachable();
 }
-// True for the call at which the process must end.
+// Returns true for the call at which the process must end.
 bool IsLastCall() { return calls_left.load() >= 0 && calls_left.fetch_sub(1) == 0; }
 void BeforeChange() {
   if (IsLastCall()) Die();
@@ -55,7 +55,7 @@ ssize_t WriteFileAt(int file, const void* bytes, std::size_t count, off_t at) {
 
 }  // namespace
 
-// The store's code and RocksDB's call these instead of the C library's.
+// The store's code and RocksDB call these instead of the C library's functions.
 extern "C" {
 int open(const char* path, int flags, ...) {
   va_list rest;
@@ -120,7 +120,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kRowsBefore = 3;  // in a store that is not new
-constexpr int kRowsEach = 2;    // written by a life before it compacts, and again after it
+constexpr int kRowsEach = 2;    // written by each life before it compacts, and again after
 
 std::string Key(int row) { return "row-" + std::to_string(row); }
 std::string Value(int row) {
@@ -134,7 +134,7 @@ Status WriteRow(KeyValue& store, int row) {
   return store.Write(*batch);
 }
 
-// What an owner does from its start to its orderly end; `acknowledge` after each durable row.
+// What an owner does from start to orderly shutdown; calls `acknowledge` after each durable row.
 void Live(const std::string& directory, int first_row, const std::function<void()>& acknowledge) {
   ManualClock clock;
   auto store = OpenRocksdbKeyValue(directory, {}, clock);
@@ -152,11 +152,11 @@ void Live(const std::string& directory, int first_row, const std::function<void(
 }
 
 struct Death {
-  bool reached = false;  // the call was there to die at
+  bool reached = false;  // the call occurred, so the process died at it
   int acknowledged = 0;
 };
 
-// Runs Live in a process of its own that dies at the given call.
+// Runs Live in a child process that dies at the given call.
 Death LiveUntil(const std::string& directory, int first_row, long call, bool middle) {
   int orders[2];
   int answers[2];
@@ -191,7 +191,8 @@ Death LiveUntil(const std::string& directory, int first_row, long call, bool mid
 
 class StoreCrash : public testing::Test {
  protected:
-  // Every row up to `acknowledged` is there and nothing is damaged, also after more was written.
+  // Expects that every row up to `acknowledged` exists and nothing is damaged, also after further
+  // writes.
   void ExpectIntact(const std::string& store_path, int acknowledged, const std::string& when) {
     int rows = acknowledged;
     for (int life = 0; life < 2; ++life) {
@@ -208,7 +209,8 @@ class StoreCrash : public testing::Test {
     }
   }
 
-  // Lives that end at every call, each from a copy of `from`, or from nothing if it is empty.
+  // Kills one life at every call, each on a copy of `from`, or on an empty directory if `from` is
+  // empty.
   int KillEverywhere(const std::string& from, int first_row, bool middle) {
     const std::string scratch = directory_ / "scratch";
     for (int call = 0;; ++call) {
@@ -225,7 +227,7 @@ class StoreCrash : public testing::Test {
   ManualClock clock_;
 };
 
-// Not a test of its own: what the process does that LiveUntil starts.
+// Not a test by itself: the child process started by LiveUntil.
 TEST_F(StoreCrash, DISABLED_Life) {
   std::string path;
   int first_row = 0;

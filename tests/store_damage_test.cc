@@ -1,6 +1,6 @@
 // Damages every kind of file of a store in every way that a disk, a file system or an operator
-// may, at hundreds of places: each case must end with everything there or with a refusal that names
-// the damage. docs/reliability.md has the table that this test prints.
+// might, at hundreds of places. Each case must end either with all data intact or with a refusal
+// that names the damage. docs/reliability.md contains the table that this test prints.
 
 #include <gtest/gtest.h>
 
@@ -45,8 +45,8 @@ std::string KindOf(const std::string& name) {
   return name;
 }
 
-// A store with rows in tables and in several log files, as it is while its owner lives, and what an
-// earlier moment of it looked like.
+// A store with rows in tables and in several log files, as it is while its owner is alive, and an
+// earlier snapshot of it.
 class Specimen {
  public:
   Specimen() {
@@ -63,30 +63,31 @@ class Specimen {
     fs::copy(owned_, closed_);
   }
 
-  // The files as a killed process leaves them, or as an orderly stop does.
+  // The files as left by a killed process, or by an orderly shutdown.
   const std::string& files(bool killed) const { return killed ? killed_ : closed_; }
   const std::string& earlier() const { return earlier_; }
   std::string scratch() const { return directory_ / "scratch"; }
 
-  // What is wrong with a store that opened: empty if everything is there, else the error of the
-  // first read that was refused. Anything that is missing without an error fails the test.
+  // Compares an opened store with the original. Returns an empty string if everything is there,
+  // otherwise the error of the first refused read. Data missing without an error fails the test.
   std::string Compare(StateStore& store, const std::string& what) const {
     const auto reader = store.Read();
     for (const RunScribe* scribe : runs_) {
       const auto run = reader->FindRun(scribe->run_id());
       if (!run) return Refusal(run.error(), what);
-      EXPECT_TRUE(*run) << what << ": " << scribe->run_id().value() << " is gone in silence";
+      EXPECT_TRUE(*run) << what << ": " << scribe->run_id().value()
+                        << " is missing without an error";
       if (!*run) return {};
       const auto events = reader->ReadEvents(**run, {});
       if (!events) return Refusal(events.error(), what);
       EXPECT_TRUE(*events == scribe->log())
           << what << ": " << events->size() << " of " << scribe->log().size() << " events of "
-          << scribe->run_id().value() << " without a word";
+          << scribe->run_id().value() << " without an error";
       if (*events != scribe->log()) return {};
     }
     return {};
   }
-  // Each run is there up to its first gap, and runs with a gap are told.
+  // Every run must be there up to its first gap, and runs with a gap must be reported.
   void ExpectPrefixes(StateStore& store,
                       const std::map<std::string, const SalvagedRun*>& incomplete, bool damaged,
                       const std::string& what) const {
@@ -104,7 +105,7 @@ class Specimen {
         EXPECT_EQ(told->second->events_kept, events->size()) << what << ": " << id;
         EXPECT_FALSE(told->second->missing.empty()) << what << ": " << id;
       } else {
-        // Nothing may be left that would tell of the last events of a run.
+        // With damage, possibly no trace is left of a run's last events.
         EXPECT_TRUE(events->size() == scribe->log().size() || damaged) << what << ": " << id;
       }
     }
@@ -117,8 +118,8 @@ class Specimen {
   }
 
  private:
-  // The files of one moment: the owner may be bringing rows into tables meanwhile, so a copy that
-  // does not open is made again.
+  // Copies the files at one moment. The owner may be moving rows into tables meanwhile, so a copy
+  // that does not open is repeated.
   void CopyWhileOpen(const std::string& to) const {
     for (int attempt = 0; attempt < 100; ++attempt) {
       std::error_code failed;
@@ -126,7 +127,7 @@ class Specimen {
       fs::copy(owned_, to, failed);
       if (!failed && OpenRocksdbStore(to, {.read_only = true})) return;
     }
-    ADD_FAILURE() << "no copy of the open store could be made";
+    ADD_FAILURE() << "could not copy the open store";
   }
   void Fill(int from, int to) {
     for (int i = from; i < to; ++i) {
@@ -158,7 +159,7 @@ struct Tally {
 
 class StoreDamage : public testing::Test {
  protected:
-  // One case: the damage is done to a fresh copy.
+  // One case: damages a fresh copy.
   void Try(bool killed, const std::string& kind, const std::string& fault, const std::string& where,
            const std::function<void(const fs::path& store)>& damage) {
     const std::string scratch = specimen_.scratch();
@@ -177,11 +178,12 @@ class StoreDamage : public testing::Test {
       Specimen::Refusal(store.error(), what);
       ExpectHelpful(store.error(), what);
       const bool taken = beside && specimen_.Compare(**beside, "a reader, " + what).empty();
-      if (kind == "table") {  // may be met late, and by whoever reads that row only
+      if (kind == "table") {  // may be detected late, and only by a reader of that row
         if (++refused_ % 7 == 0) ExpectSalvage(what);
         return;
       }
-      EXPECT_FALSE(taken) << what << ": a reader does not refuse it: " << ToString(store.error());
+      EXPECT_FALSE(taken) << what
+                          << ": a reader does not refuse the store: " << ToString(store.error());
       ExpectNothingRemoved(before, Sizes(scratch), what);
       if (++refused_ % 7 == 0) ExpectSalvage(what);
       return;
@@ -192,13 +194,14 @@ class StoreDamage : public testing::Test {
       return;
     }
     ++tally.refused_to_read;
-    EXPECT_FALSE((*store)->Health()) << what << ": a probe does not see the damage: " << refusal;
+    EXPECT_FALSE((*store)->Health())
+        << what << ": the health check does not detect the damage: " << refusal;
     bool reported = false;
     const Status checked = (*store)->Check([&](const StoreFault&) { reported = true; });
-    EXPECT_TRUE(reported || !checked) << what << ": verify does not see the damage";
+    EXPECT_TRUE(reported || !checked) << what << ": verify does not detect the damage";
   }
 
-  // The new store is whole in itself, and what it lacks is said.
+  // The new store must be consistent in itself and must report what it lacks.
   void ExpectSalvage(const std::string& what) {
     const std::string salvaged = specimen_.scratch() + ".salvaged";
     fs::remove_all(salvaged);
@@ -235,7 +238,7 @@ class StoreDamage : public testing::Test {
     }
     return sizes;
   }
-  // A refusal leaves what salvage will need.
+  // A refusal must leave everything that salvage needs.
   static void ExpectNothingRemoved(const std::map<std::string, std::uintmax_t>& before,
                                    const std::map<std::string, std::uintmax_t>& after,
                                    const std::string& what) {
@@ -254,7 +257,7 @@ class StoreDamage : public testing::Test {
     return names;
   }
 
-  // Places spread over the file; of a log the zeros at its end hold nothing.
+  // Offsets spread over the file. The zeros at the end of a log hold no data and are skipped.
   static std::vector<std::size_t> PlacesIn(const std::string& bytes, std::size_t count) {
     const std::size_t end = bytes.find_last_not_of('\0') + 1;
     std::vector<std::size_t> places;
@@ -328,7 +331,7 @@ class StoreDamage : public testing::Test {
           fs::copy_file(by, store / name, fs::copy_options::overwrite_existing);
         });
   }
-  // By the file itself at an earlier moment, and by each other file of its kind.
+  // Replaces a file by its own earlier version, and by each other file of its kind.
   void ReplaceAll(bool killed, const std::string& name) {
     const fs::path earlier = fs::path(specimen_.earlier()) / name;
     const fs::path now = fs::path(specimen_.files(killed)) / name;
@@ -362,8 +365,8 @@ class StoreDamage : public testing::Test {
   std::map<std::pair<std::string, std::string>, Tally> tallies_;
 };
 
-// Rows that a compaction cannot read must not be missing from what it writes.
-TEST_F(StoreDamage, IsNotCompactedAway) {
+// Rows that a compaction cannot read must not be missing from its output.
+TEST_F(StoreDamage, SurvivesCompaction) {
   int refused = 0;
   for (const std::string& name : FilesOf(false)) {
     if (KindOf(name) != "table") continue;
@@ -378,7 +381,7 @@ TEST_F(StoreDamage, IsNotCompactedAway) {
       const std::string what = "compacted, bit flipped at " + name + " byte " + std::to_string(at);
       auto store = OpenRocksdbStore(scratch, kSmallBuffers);
       if (!store) continue;
-      if ((*store)->Compact()) {  // it may have had no reason to read the block
+      if ((*store)->Compact()) {  // it had no need to read the block
         const std::string refusal = specimen_.Compare(**store, what);
         EXPECT_TRUE(refusal.empty() || !(*store)->Health()) << what << ": " << refusal;
       } else {
@@ -393,7 +396,7 @@ TEST_F(StoreDamage, IsNotCompactedAway) {
   std::printf("%d compactions were refused\n", refused);
 }
 
-TEST_F(StoreDamage, IsNeverTakenForAnEmptyTail) {
+TEST_F(StoreDamage, IsNeverMistakenForAnEmptyTail) {
   for (const bool killed : {true, false}) {
     auto whole = OpenRocksdbStore(specimen_.files(killed), {.read_only = true});
     ASSERT_TRUE(whole) << ToString(whole.error());
@@ -416,7 +419,7 @@ TEST_F(StoreDamage, IsNeverTakenForAnEmptyTail) {
   for (const auto& [key, tally] : tallies_) cases += tally.cases;
   EXPECT_GE(cases, 500);
   EXPECT_GE(salvages_, 100);
-  std::printf("%d of the refused stores were salvaged\n", salvages_);
+  std::printf("%d refused stores were salvaged\n", salvages_);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ bool IsWordCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Where `word` stands in `text`, from `from`, not as a part of a longer word.
+// The position of `word` in `text`, starting at `from`, but not inside a longer word.
 std::size_t FindWord(std::string_view text, std::string_view word, std::size_t from) {
   for (std::size_t at = text.find(word, from); at != std::string_view::npos;
        at = text.find(word, at + 1)) {
@@ -42,7 +42,7 @@ void FindWords(const SourceFile& file, std::string_view text, std::string_view w
   }
 }
 
-// Everything that talks to the world for the rest of the program.
+// The ports: everything that talks to the outside world on behalf of the rest of the program.
 bool IsPort(const SourceFile& file) {
   return file.path == "src/base/system_ports.cc" || IsBelow(file, "apps");
 }
@@ -74,7 +74,8 @@ constexpr std::array<std::string_view, 4> kLeftovers = {"TODO", "FIXME", "XXX", 
 constexpr std::array<std::string_view, 7> kEmptyWords = {"Manager", "Helper", "Util", "Utils",
                                                          "Info",    "Data",   "V2"};
 
-// True if `name` has `word` among its words: "RunInfo" and "InfoPage" have "Info", "Informed" not.
+// Returns whether `word` is one of the words of `name`: "Info" is in "RunInfo" and "InfoPage", not
+// in "Informed".
 bool HasWord(std::string_view name, std::string_view word) {
   for (std::size_t at = name.find(word); at != std::string_view::npos;
        at = name.find(word, at + 1)) {
@@ -90,7 +91,7 @@ std::string_view WordAt(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
-// Calls `visit` with each name that the code defines or declares as a type, and where it stands.
+// Calls `visit` with the name and position of each type that the code defines or declares.
 void VisitTypeNames(std::string_view code,
                     const std::function<void(std::string_view, std::size_t)>& visit) {
   for (const std::string_view keyword : {"class", "struct", "enum", "union", "using", "concept"}) {
@@ -104,7 +105,7 @@ void VisitTypeNames(std::string_view code,
   }
 }
 
-// Characters, not bytes: a UTF-8 sequence has one byte that is no continuation.
+// Counts characters, not bytes: a UTF-8 sequence has exactly one non-continuation byte.
 std::size_t Columns(std::string_view line) {
   return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -127,7 +128,7 @@ std::vector<Finding> FindBannedCalls(const SourceFile& file) {
 
 std::vector<Finding> FindLeftovers(const SourceFile& file) {
   std::vector<Finding> findings;
-  if (file.path.starts_with("tests/tidy")) return findings;  // where these words are named
+  if (file.path.starts_with("tests/tidy")) return findings;  // these words are named there
   for (const std::string_view word : kLeftovers) {
     FindWords(file, file.text, word, std::string(word) + " left in the text", findings);
   }
@@ -141,8 +142,9 @@ std::vector<Finding> FindEmptyNames(const SourceFile& file) {
   VisitTypeNames(code, [&](std::string_view name, std::size_t at) {
     for (const std::string_view word : kEmptyWords) {
       if (!HasWord(name, word)) continue;
-      findings.push_back({file.path, LineOf(code, at),
-                          std::string(name) + ": '" + std::string(word) + "' says nothing"});
+      findings.push_back(
+          {file.path, LineOf(code, at),
+           std::string(name) + ": '" + std::string(word) + "' does not say what it is"});
       return;
     }
   });
@@ -181,7 +183,7 @@ std::vector<Finding> FindLongFile(const SourceFile& file) {
 
 std::vector<Finding> FindCatchAll(const SourceFile& file) {
   std::vector<Finding> findings;
-  // Foreign code is called, and its exceptions end, at the edge.
+  // Foreign code is called at the edge, and its exceptions end there.
   if (!IsCode(file) || IsBelow(file, "apps")) return findings;
   const std::string code = CodeOnly(file.text);
   for (const std::string_view form : {"catch (...)", "catch(...)", "catch (... )"}) {
@@ -218,7 +220,7 @@ std::vector<Finding> FindRepeatedTypes(const std::vector<SourceFile>& files) {
     const std::string code = CodeOnly(file.text);
     for (const std::string_view line : Lines(code)) {
       std::string_view rest = line;
-      // At the left edge: types inside others have names of their own.
+      // Only at the left margin: nested types have their own scope.
       for (const std::string_view word : {"struct ", "class ", "enum class "}) {
         if (rest.starts_with(word)) rest.remove_prefix(word.size());
       }

@@ -16,7 +16,7 @@ namespace {
 
 using Rule = std::vector<Finding> (*)(const SourceFile&);
 
-constexpr int kDesignRules = 18;  // of the table in docs/decisions.md
+constexpr int kDesignRules = 18;  // rows of the table in docs/decisions.md
 
 const std::vector<SourceFile>& Sources() {
   static const std::vector<SourceFile> files = ReadSources(
@@ -37,7 +37,7 @@ std::string Planted(Rule rule, std::string path, std::string text) {
 }
 
 TEST(TidyTest, TheWorldIsBehindPorts) { ExpectNoneBreaks(FindBannedCalls); }
-TEST(TidyTest, NoNotesToOneself) { ExpectNoneBreaks(FindLeftovers); }
+TEST(TidyTest, NoLeftoverNotes) { ExpectNoneBreaks(FindLeftovers); }
 TEST(TidyTest, TypeNamesSaySomething) { ExpectNoneBreaks(FindEmptyNames); }
 TEST(TidyTest, FoldersSayWhatTheyHold) { ExpectNoneBreaks(FindAtticFolders); }
 TEST(TidyTest, LinesFitTheScreen) { ExpectNoneBreaks(FindLongLines); }
@@ -46,7 +46,7 @@ TEST(TidyTest, ExceptionsAreCaughtByName) { ExpectNoneBreaks(FindCatchAll); }
 TEST(TidyTest, TestsCanFail) { ExpectNoneBreaks(FindTestWithoutAssertion); }
 TEST(TidyTest, HeadersAreGuarded) { ExpectNoneBreaks(FindUnguardedHeader); }
 
-TEST(TidyTest, EveryTypeHasANameOfItsOwn) {
+TEST(TidyTest, EveryTypeHasAUniqueName) {
   const std::vector<Finding> findings = FindRepeatedTypes(Sources());
   EXPECT_TRUE(findings.empty()) << ToString(findings);
 }
@@ -92,14 +92,14 @@ TEST(TidyTest, EveryDecisionHasARowAndATest) {
   }
 }
 
-TEST(TidyTest, TheSearchSeesTheProject) {
+TEST(TidyTest, TheSearchFindsTheProject) {
   EXPECT_GT(Sources().size(), 30U);
   EXPECT_TRUE(std::any_of(Sources().begin(), Sources().end(), [](const SourceFile& file) {
     return file.path == "src/base/system_ports.cc";
   }));
 }
 
-// Each rule finds what it is there to find, and only that.
+// Each rule finds what it is meant to find, and nothing else.
 
 TEST(TidyRulesTest, BannedCallsAreFoundOutsideThePorts) {
   const std::string text = "int x;\nauto t = std::chrono::system_clock::now();\n";
@@ -125,7 +125,7 @@ TEST(TidyRulesTest, TestsMayReadTheEnvironmentOthersMayNot) {
   EXPECT_EQ(Planted(FindBannedCalls, "apps/everstep/main.cc", text), "");
 }
 
-TEST(TidyRulesTest, CommentsLiteralsAndLongerWordsAreNoCalls) {
+TEST(TidyRulesTest, CommentsLiteralsAndLongerWordsAreNotCalls) {
   EXPECT_EQ(
       Planted(FindBannedCalls, "src/engine/a.cc",
               "// never sleep_for\n/* std::x::now() */ auto s = \"usleep\";\n"

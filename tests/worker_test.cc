@@ -26,7 +26,7 @@ constexpr std::string_view kTwoBeside = R"({"metadata":{"planId":"two","planVers
 "steps":[{"stepId":"a","kind":"far.work","dependsOn":[]},
 {"stepId":"b","kind":"far.work","dependsOn":[]}]})";
 
-// Opened once; waits for it are bounded.
+// A gate that is opened once; waits for it are bounded.
 class Gate {
  public:
   void Open() {
@@ -103,7 +103,7 @@ class WorkerTest : public testing::Test {
   Status ended_ = Ok();
 };
 
-TEST_F(WorkerTest, DoesTheTasksOfAServer) {
+TEST_F(WorkerTest, ExecutesTheTasksOfAServer) {
   Serve();
   TaskCall seen;
   Work([&](const TaskCall& call) {
@@ -120,7 +120,7 @@ TEST_F(WorkerTest, DoesTheTasksOfAServer) {
   EXPECT_TRUE(ended_);
 }
 
-TEST_F(WorkerTest, AResultDoesNotWaitForAPollThatWaitsOrForOtherTasks) {
+TEST_F(WorkerTest, AResultIsReportedWithoutWaitingForPollsOrOtherTasks) {
   Serve();
   Gate b_reported;
   Work([&](const TaskCall& call) {
@@ -128,7 +128,7 @@ TEST_F(WorkerTest, AResultDoesNotWaitForAPollThatWaitsOrForOtherTasks) {
     return TaskResult::Success();
   });
   const std::string run_id = StartRun(kTwoBeside);
-  // Step b ends while a runs, and nothing else is asked for meanwhile.
+  // Step b ends while a is running, and no other request is made meanwhile.
   const auto deadline = SteadyNow() + 10s;
   bool done = false;
   while (!done && SteadyNow() < deadline) {
@@ -160,7 +160,7 @@ TEST_F(WorkerTest, LeasesAreKeptWhileAHandlerRuns) {
 TEST_F(WorkerTest, AHandlerSeesThatItsStepWasCancelled) {
   ServerOptions options;
   options.engine.cancel_grace = 0ms;
-  options.work.lease = 300ms;  // also the longest time until a busy worker hears of it, by three
+  options.work.lease = 300ms;  // a busy worker notices within a third of the lease
   Serve(std::move(options));
   Gate begun;
   Gate never;
@@ -207,7 +207,7 @@ TEST_F(WorkerTest, FailuresExceptionsAndResultsThatAreNotJsonFailTheStep) {
   }
 }
 
-TEST_F(WorkerTest, StopsOnlyWhenWhatItHoldsIsReported) {
+TEST_F(WorkerTest, StopsOnlyAfterReportingItsTasks) {
   Serve();
   Gate begun;
   Gate may_end;
@@ -225,7 +225,7 @@ TEST_F(WorkerTest, StopsOnlyWhenWhatItHoldsIsReported) {
   EXPECT_EQ(AtEnd(run_id).status, "COMPLETED");
 }
 
-TEST_F(WorkerTest, RegistersAgainWithAServerThatDoesNotKnowIt) {
+TEST_F(WorkerTest, RegistersAgainIfTheServerDoesNotKnowIt) {
   Serve();
   Work([](const TaskCall&) { return TaskResult::Success(); });
   EXPECT_EQ(AtEnd(StartRun(kOneStep)).status, "COMPLETED");
@@ -239,7 +239,7 @@ TEST_F(WorkerTest, RegistersAgainWithAServerThatDoesNotKnowIt) {
   EXPECT_EQ(AtEnd(StartRun(kOneStep)).status, "COMPLETED");
 }
 
-TEST_F(WorkerTest, GoesOnWhenTheServerIsBack) {
+TEST_F(WorkerTest, ContinuesWhenTheServerIsBack) {
   Serve();
   Work([](const TaskCall&) { return TaskResult::Success(); });
   EXPECT_EQ(AtEnd(StartRun(kOneStep)).status, "COMPLETED");
@@ -248,7 +248,7 @@ TEST_F(WorkerTest, GoesOnWhenTheServerIsBack) {
   EXPECT_EQ(AtEnd(StartRun(kOneStep)).status, "COMPLETED");
 }
 
-TEST_F(WorkerTest, GivesUpWhenItsTokenIsRefused) {
+TEST_F(WorkerTest, GivesUpIfItsTokenIsRefused) {
   authentication_ = true;
   Serve();
   Worker worker(Options());
