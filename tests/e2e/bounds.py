@@ -1,4 +1,4 @@
-"""Sends what takes the most of a server for the least, and looks at what it takes. Usage: bounds.py PROGRAM FOLDER"""
+"""Sends small requests that cost a server a lot, and checks its resource usage. Usage: bounds.py PROGRAM FOLDER"""
 
 import gzip
 import http.client
@@ -69,7 +69,7 @@ class Server:
 
 
 def cbor(value):
-    """RFC 8949, what is needed here."""
+    """The subset of RFC 8949 that is needed here."""
     def head(major, number):
         if number < 24:
             return bytes([major << 5 | number])
@@ -98,7 +98,7 @@ def code_of(body):
 def small_bodies_with_large_contents(server):
     aliases = "a: &a " + "x" * 100_000 + "\nb:\n" + "- *a\n" * 90_000
     status, body = server.ask("POST", "/v1/plans/check", aliases.encode(), headers={"Content-Type": "application/yaml"})
-    expect("aliases of a large text are refused, with their place", b"aliases" in body and b'"line"' in body, body[:300])
+    expect("aliases of a large text are refused, with their position", b"aliases" in body and b'"line"' in body, body[:300])
     packed = {"Content-Encoding": "gzip"}
     bombs = {
         "/v1/devkit": b"\xa1\x65calls\x9a\x01\xe8\x48\x00" + b"\xf6" * 32_000_000,
@@ -110,8 +110,8 @@ def small_bodies_with_large_contents(server):
         expect(f"{path}: a small body that unpacks to a large one is refused", (status, code_of(body)) == (413, "CONTENT_TOO_LARGE"),
                (status, body[:200]))
         status, body = server.ask("POST", path, content)
-        expect(f"{path}: and so is a large one with millions of values", status in (400, 413), (status, body[:200]))
-    expect("all that took little memory", server.resident_mb() < 700, server.resident_mb())
+        expect(f"{path}: a large body with millions of values is refused", status in (400, 413), (status, body[:200]))
+    expect("all of that took little memory", server.resident_mb() < 700, server.resident_mb())
 
 
 def many_changes_of_one_run(server):
@@ -128,10 +128,10 @@ def many_changes_of_one_run(server):
     begun = time.monotonic()
     status, body = batch([call("attr_set", i, {"changes": [{"key": f"k{i % 60}", "value": str(i)}]}) for i in range(1000)])
     took = time.monotonic() - begun
-    expect("a thousand attr_set of one run are one batch of linear work", status == 200 and took < 10, (status, took))
+    expect("a batch of a thousand attr_set of one run takes linear time", status == 200 and took < 10, (status, took))
     status, body = batch([{"m": "runs.get", "runId": run, "id": run}])
     values = dict(re.findall(rb"k(\d+)[\x61-\x63](\d+)", body))
-    expect("and the last one of each key holds", values == {b"%d" % (i % 60): b"%d" % i for i in range(940, 1000)},
+    expect("the last value of each key wins", values == {b"%d" % (i % 60): b"%d" % i for i in range(940, 1000)},
            body[:400])
 
 
@@ -143,7 +143,7 @@ def many_faults(server):
         status, body = server.ask("POST", "/v1/plans/check", plan.encode(), headers={"Content-Type": "application/yaml"})
         took = time.monotonic() - begun
         expect(f"300,000 templates {template!r} are refused in linear time", status == 422 and took < 20, (status, took))
-        expect("with a hundred faults at most", 1 <= len(json.loads(body)["faults"]) <= 100, body[:300])
+        expect("and reported with at most a hundred faults", 1 <= len(json.loads(body)["faults"]) <= 100, body[:300])
 
 
 def large_answers(server):
@@ -153,9 +153,9 @@ def large_answers(server):
     status, body = batch([{"m": "events.create", "type": "run_created", "runId": "", "correlationId": "a", "data": made}])
     run = re.search(rb"wrun_[0-9A-Z]{26}", body).group(0).decode()
     status, body = batch([{"m": "runs.get", "runId": run, "id": run}] * 200)
-    expect("the answers to a batch of an application end at their limit",
+    expect("the answers to a batch of an application are limited in size",
            status == 200 and 30_000_000 < len(body) < 40_000_000 and b"too large" in body, (status, len(body)))
-    expect("without being made first", server.resident_mb() < 700, server.resident_mb())
+    expect("answers beyond the limit are not built first", server.resident_mb() < 700, server.resident_mb())
 
 
 def slow_bodies(program, folder):
@@ -181,7 +181,7 @@ def slow_bodies(program, folder):
             except OSError:
                 ended.add(body)
         time.sleep(0.2)
-    expect("a body that drips is cut off", len(ended) == len(open_bodies), len(ended))
+    expect("a body that is sent too slowly is cut off", len(ended) == len(open_bodies), len(ended))
     code, took = server.stop()
     expect("and the server stops in time", code == 0 and took < STOP_SECONDS, (code, took))
 
@@ -193,7 +193,7 @@ def references(step):
 def stop_under_load(program, folder):
     server = Server(program, f"{folder}/loaded", stop_seconds=1)
     over = threading.Event()
-    # Each takes about a second of a processor, and more when several are checked at a time.
+    # Each check takes about a second of processor time, and longer when several run in parallel.
     large = "metadata: {planId: large, planVersion: '1'}\nsteps:\n" + "".join(
         f'- {{stepId: s{i}, kind: noop, inputs: {{x: "{references(i)}"}}}}\n' for i in range(12_000))
     small = "metadata: {planId: small, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]"
@@ -221,15 +221,15 @@ def stop_under_load(program, folder):
     expect("runs are started while others hold threads", len(acknowledged) >= 20, len(acknowledged))
     code, took = server.stop()
     over.set()
-    expect("a server whose threads are held ends within the time to stop", took < 1 + SLACK_SECONDS, took)
-    expect("by force, and says so", code == 13 and "server.forced" in server.output(), (code, server.output()[-500:]))
+    expect("a server whose threads are busy stops within the drain timeout", took < 1 + SLACK_SECONDS, took)
+    expect("it is stopped by force and logs that", code == 13 and "server.forced" in server.output(), (code, server.output()[-500:]))
     for thread in threads:
         thread.join()
     again = Server(program, f"{folder}/loaded")
     lost = [run for run in acknowledged if again.ask("GET", f"/v1/runs/{run}")[0] != 200]
-    expect("and every run that was acknowledged is there", not lost, (len(acknowledged), lost[:5]))
+    expect("every acknowledged run exists after the restart", not lost, (len(acknowledged), lost[:5]))
     code, took = again.stop()
-    expect("a server at rest stops by itself", code == 0 and took < STOP_SECONDS, (code, took))
+    expect("an idle server stops without force", code == 0 and took < STOP_SECONDS, (code, took))
 
 
 def stop_unread(program, folder):
@@ -242,7 +242,7 @@ def stop_unread(program, folder):
         os.set_blocking(write_end, True)
     server = Server(program, f"{folder}/unread", stderr=write_end)
     code, took = server.stop()
-    expect("a server whose log nobody reads ends in time", code == 13 and took < STOP_SECONDS + SLACK_SECONDS,
+    expect("a server whose log output nobody reads stops in time", code == 13 and took < STOP_SECONDS + SLACK_SECONDS,
            (code, took))
     os.close(read_end)
     os.close(write_end)
@@ -255,7 +255,7 @@ def main(program, folder):
     many_faults(server)
     large_answers(server)
     code, took = server.stop()
-    expect("an idle server stops by itself", code == 0 and took < STOP_SECONDS, (code, took))
+    expect("an idle server stops without force", code == 0 and took < STOP_SECONDS, (code, took))
     stop_under_load(program, folder)
     stop_unread(program, folder)
     slow_bodies(program, folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What clients can take of a server: memory, threads, connections, and the time it needs to stop.
+# What clients can consume of a server: memory, threads, connections, and the time it needs to stop.
 # Usage: bounds.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -13,9 +13,9 @@ cat checked
 cp checked out
 expect "every check was made" '((status == 0)) && ! grep -q "^not ok" checked && says "ok - that is all" checked'
 
-# ---- a machine that gives too little
+# ---- too little memory
 (ulimit -v 150000; timeout 30 "$everstep" serve --data small --listen 127.0.0.1:0 >out 2>err </dev/null)
 status=$?
-expect "a server without memory or threads says so" '((status == 14)) && says "the system gives no more" err && says ulimit err'
+expect "a server without enough memory or threads reports it" '((status == 14)) && says "the system gives no more" err && says ulimit err'
 
 exit $((failures > 0))

@@ -1,9 +1,9 @@
-"""Drives `everstep serve` and its sinks, and judges from the consumers' side.
+"""Drives `everstep serve` and its sinks, and checks what the consumers received.
 
 usage: bus.py PROGRAM DIRECTORY EVENTS SEED
 
-What a consumer has seen must be, for every run, the whole of its log: no event before the one ahead of
-it, none left out, and none twice unless somebody was killed or did not answer.
+Every consumer must have received the whole log of every run: in order, nothing missing, and nothing
+twice unless a process was killed or did not answer.
 """
 
 import base64
@@ -84,7 +84,7 @@ class Server(Process):
             raise RuntimeError("the server is not ready: " + open(self.log).read())
 
     def call(self, method, path, body=None, headers=None):
-        """(status, document); status 0: no answer."""
+        """Returns (status, document); status 0 means no answer."""
         text = body if isinstance(body, (str, bytes)) or body is None else json.dumps(body)
         text = text.encode() if isinstance(text, str) else text
         try:
@@ -161,7 +161,7 @@ class Broker(Process):
 
 
 def run_events(run, count=EVENTS_PER_RUN):
-    """The log of a run: started, steps begun and done, completed."""
+    """The log of a run: start, steps started and completed, completion."""
     yield {"eventType": "RunStarted", "runId": run}
     for step in range((count - 2) // 2):
         yield {"eventType": "StepStarted", "runId": run, "stepId": f"s{step}"}
@@ -171,7 +171,7 @@ def run_events(run, count=EVENTS_PER_RUN):
 
 
 def append(server, prefix, runs, at_once=25):
-    """Appends runs, again and again until they are acknowledged. {run: events}"""
+    """Appends runs, retrying until they are acknowledged. Returns {run: events}."""
     for first in range(0, runs, at_once):
         events = [event for number in range(first, min(runs, first + at_once))
                   for event in run_events(f"{prefix}-{number}")]
@@ -187,7 +187,7 @@ def append(server, prefix, runs, at_once=25):
 
 
 def judge(title, seen, wanted, duplicates_explained):
-    """Checks what a consumer has seen against the logs that were acknowledged."""
+    """Compares what a consumer received with the acknowledged logs."""
     last, faults, twice = {}, [], 0
     for run, seq, event in seen:
         before = last.get(run, 0)
@@ -197,12 +197,12 @@ def judge(title, seen, wanted, duplicates_explained):
         last[run] = max(before, seq)
     missing = [f"{run}: {last.get(run, 0)} of {count}" for run, count in wanted.items()
                if last.get(run, 0) != count]
-    expect(f"{title}: every event is there", not missing, missing[:5])
+    expect(f"{title}: every event was received", not missing, missing[:5])
     expect(f"{title}: in order for each run", not faults, faults[:5])
     if not duplicates_explained:
-        expect(f"{title}: none came twice", twice == 0, f"{twice} did")
+        expect(f"{title}: none was received twice", twice == 0, f"{twice} were")
     else:
-        print(f"# {title}: {twice} of {len(seen)} came twice")
+        print(f"# {title}: {twice} of {len(seen)} were received twice")
 
 
 def webhook(receiver, **more):
@@ -220,19 +220,19 @@ def down_for_a_whole_load(program, folder, events):
     took = time.monotonic() - begun
     total = sum(wanted.values())
     sink = server.sink("orders")
-    expect("a sink that is down is failing, has lag and no dead letters",
+    expect("a sink whose receiver is down is FAILING, with lag and without dead letters",
            sink["state"] == "FAILING" and sink["lag"] > 0 and sink["deadLetters"] == 0, sink)
     metrics = server.call("GET", "/metrics")[1].decode()
-    expect("metrics tell lag and age", 'everstep_sink_lag{tenant="default",sink="orders"}' in metrics
+    expect("metrics show lag and age", 'everstep_sink_lag{tenant="default",sink="orders"}' in metrics
            and "everstep_sink_age_seconds" in metrics)
     receiver.start()
     begun = time.monotonic()
     arrived = wait_for(lambda: server.sink("orders").get("delivered", 0) >= total, 60)
     rate = total / (time.monotonic() - begun)
     print(f"# {total} events appended in {took:.1f} s, delivered afterwards at {rate:.0f}/s")
-    expect("once it is up all is delivered", arrived, server.sink("orders"))
+    expect("once the receiver is up, everything is delivered", arrived, server.sink("orders"))
     judge("after the outage", receiver.seen(), wanted, False)
-    expect("and nothing is left", wait_for(lambda: server.sink("orders")["lag"] == 0), server.sink("orders"))
+    expect("and no lag remains", wait_for(lambda: server.sink("orders")["lag"] == 0), server.sink("orders"))
     server.kill(signal.SIGTERM)
     server.start()
     time.sleep(0.3)
@@ -282,11 +282,11 @@ def killed_on_every_side(program, folder, seed):
         if subject != f"acme.events.default.{event['eventType']}" or f"execution_id: {event['runId']}" not in headers:
             expect("subject and headers are those of the event", False, subject + headers)
             break
-    judge("NATS", seen, wanted, False)  # message ids let the stream drop what comes twice
+    judge("NATS", seen, wanted, False)  # message ids let the stream drop duplicates
     expect("CloudEvents' attributes are headers", "ce-type: dev.everstep." in headers
            and f"Nats-Msg-Id: {event['eventId']}" in headers, headers)
     letters = server.sink("hook")["deadLetters"] + server.sink("bus")["deadLetters"]
-    expect("and nothing was blamed for it", letters == 0, letters)
+    expect("and no event became a dead letter", letters == 0, letters)
     print(f"# {total} events, {kills} kills")
     for process in (server, receiver, broker):
         process.kill()
@@ -304,27 +304,27 @@ def poisoned_and_slow(program, folder):
     receiver.set("poison", "bad-0 5")
     wanted = append(server, "bad", 1) | append(server, "good", 200)
     good = {run: count for run, count in wanted.items() if run.startswith("good")}
-    expect("events of other runs go on behind a poisoned one",
+    expect("events of other runs are delivered after a poisoned one",
            wait_for(lambda: server.sink("orders")["deadLetters"] == 16 and server.sink("orders")["lag"] == 0),
            server.sink("orders"))
-    judge("beside a poisoned event", [s for s in receiver.seen() if s[0] in good], good, False)
+    judge("other runs of a poisoned sink", [s for s in receiver.seen() if s[0] in good], good, False)
     seen = [seq for run, seq, _ in receiver.seen() if run == "bad-0"]
-    expect("its run is held where it stands", seen == [1, 2, 3, 4], seen)
+    expect("the poisoned run is held at its position", seen == [1, 2, 3, 4], seen)
     alerts = server.call("GET", "/v1/alerts")[1]["alerts"]
-    expect("an alert of severity P1 tells it",
+    expect("a P1 alert reports it",
            any(a["code"] == "EVENT_BUS_DELIVERY_FAILED" and a["severity"] == "P1" for a in alerts), alerts)
     code, said = server.everstep("dlq", "list", "orders", "--run", "bad-0")
     expect("dlq list shows it", code == 0 and "bad-0:5" in said and "HTTP 422" in said and "held" in said, said)
     code, said = server.everstep("dlq", "show", "orders", "bad-0:5")
-    expect("dlq show has what would be sent", code == 0 and "StepCompleted" in said, said)
+    expect("dlq show prints what would be sent", code == 0 and "StepCompleted" in said, said)
     code, said = server.everstep("dlq", "replay", "orders", "--all", "--dry-run")
-    expect("a dry run says how many", code == 0 and "16 dead letters would be sent again" in said, said)
+    expect("a dry run prints how many", code == 0 and "16 dead letters would be sent again" in said, said)
     code, said = server.everstep("dlq", "replay", "orders")
-    expect("nobody replays all by leaving something out", code == 2, said)
+    expect("a replay without a selection is refused", code == 2, said)
     receiver.set("poison", None)
     code, said = server.everstep("dlq", "replay", "orders", "bad-0:5", "--rate", "100")
-    expect("a replay of one takes its run along", code == 0 and "16 dead letters sent again" in said, said)
-    expect("and they are gone", wait_for(lambda: server.sink("orders")["deadLetters"] == 0), server.sink("orders"))
+    expect("a replay of one letter includes the others of its run", code == 0 and "16 dead letters sent again" in said, said)
+    expect("the replayed letters are gone", wait_for(lambda: server.sink("orders")["deadLetters"] == 0), server.sink("orders"))
     judge("after the replay", receiver.seen(), wanted, False)
 
     receiver.set("slow", "0.2")
@@ -332,19 +332,19 @@ def poisoned_and_slow(program, folder):
     wanted |= append(server, "slow", 300)
     appended = time.monotonic() - begun
     behind = server.sink("orders")["lag"]
-    expect("a slow consumer holds up nobody", appended < 10 and behind > 0, f"{appended} s, lag {behind}")
+    expect("a slow consumer does not slow down appends", appended < 10 and behind > 0, f"{appended} s, lag {behind}")
     receiver.set("slow", None)
-    expect("and gets all", wait_for(lambda: server.sink("orders")["lag"] == 0), server.sink("orders"))
+    expect("a slow consumer receives everything", wait_for(lambda: server.sink("orders")["lag"] == 0), server.sink("orders"))
     judge("slow consumer", receiver.seen(), wanted, False)
 
-    # Both secrets sign while they change; the receiver knows the second one only.
+    # Both secrets sign during rotation; the receiver knows only the second one.
     receiver.kill()
     receiver.words[-2:] = SECRETS[1:]
     receiver.start()
     definition["webhook"]["secrets"] = ["secret:hook", "secret:next"]
     server.make("orders", **definition)
     wanted |= append(server, "rotated", 5)
-    expect("a changed secret is taken", wait_for(lambda: server.sink("orders")["lag"] == 0), server.sink("orders"))
+    expect("a rotated secret takes effect", wait_for(lambda: server.sink("orders")["lag"] == 0), server.sink("orders"))
     judge("rotated", receiver.seen(), wanted, False)
 
     receiver.set("redirect", "http://127.0.0.1:9/")
@@ -355,7 +355,7 @@ def poisoned_and_slow(program, folder):
     receiver.set("redirect", None)
     wait_for(lambda: server.sink("orders")["lag"] == 0)
     server.everstep("dlq", "replay", "orders", "--all")
-    expect("what was refused can be sent again",
+    expect("refused events can be sent again",
            wait_for(lambda: server.sink("orders")["deadLetters"] == 0), server.sink("orders"))
 
     receiver.set("status", "410")
@@ -365,19 +365,19 @@ def poisoned_and_slow(program, folder):
     receiver.set("status", None)
     server.kill()
     server.start()
-    expect("also after a restart", server.sink("orders")["state"] == "DISABLED", server.sink("orders"))
+    expect("it is still disabled after a restart", server.sink("orders")["state"] == "DISABLED", server.sink("orders"))
     code, said = server.everstep("sink", "resume", "orders")
-    expect("until somebody lets it go on", code == 0 and wait_for(lambda: server.sink("orders")["lag"] == 0), said)
-    judge("after it was gone", receiver.seen(), wanted, True)
+    expect("sink resume enables it again", code == 0 and wait_for(lambda: server.sink("orders")["lag"] == 0), said)
+    judge("after the sink was disabled", receiver.seen(), wanted, True)
 
     server.everstep("sink", "pause", "orders")
     wanted |= append(server, "paused", 2)
     code, said = server.everstep("outbox")
     expect("outbox shows the sinks", code == 0 and "PAUSED" in said and "orders" in said, said)
     code, said = server.everstep("outbox", "orders", "--limit", "3")
-    expect("and what one has not had", code == 0 and "paused-0:1" in said and said.count("\n") == 4, said)
+    expect("outbox SINK shows its undelivered events", code == 0 and "paused-0:1" in said and said.count("\n") == 4, said)
     server.everstep("sink", "resume", "orders")
-    expect("a paused sink keeps its place", wait_for(lambda: server.sink("orders")["lag"] == 0))
+    expect("a paused sink keeps its position", wait_for(lambda: server.sink("orders")["lag"] == 0))
     judge("after the pause", receiver.seen(), wanted, True)
     code, said = server.everstep("sink", "remove", "orders")
     expect("a sink can be removed", code == 0 and server.call("GET", "/v1/sinks/orders")[0] == 404, said)
@@ -403,24 +403,24 @@ def files_filters_and_the_servers_own(program, folder):
     for part in range(4):
         append(server, f"file{part}", 10)
         caught_up = wait_for(lambda: all(s["lag"] == 0 for s in server.call("GET", "/v1/sinks")[1]["sinks"]))
-    expect("both are done", caught_up, server.call("GET", "/v1/sinks"))
+    expect("both sinks catch up", caught_up, server.call("GET", "/v1/sinks"))
     lines = []
     names = sorted(os.listdir(path), key=lambda n: (n == "events.ndjson", int(re.sub(r"\D", "", n) or 0)))
     for name in names:
         lines += [json.loads(line) for line in open(os.path.join(path, name))]
-    expect("a file sink rotates and keeps as many as it should",
+    expect("a file sink rotates and keeps the configured number of files",
            2 <= len(names) <= 3 and names[-1] == "events.ndjson", names)
-    expect("it holds what its filter chooses", lines and all(
+    expect("it contains what its filter selects", lines and all(
         e["eventType"] == "StepCompleted" and e["payload"]["result"]["n"] > 2 for e in lines), lines[:1])
-    expect("redacted", all(e["payload"]["result"]["text"] == "[redacted]" for e in lines), lines[:1])
+    expect("with the text redacted", all(e["payload"]["result"]["text"] == "[redacted]" for e in lines), lines[:1])
     whole = [json.loads(line) for line in open(os.path.join(folder, "all/events.ndjson"))]
-    expect("a sink of the settings sees every tenant, in its dialect, as CloudEvents",
+    expect("a sink in the settings receives every tenant's events, in its dialect, as CloudEvents",
            whole and all(e["specversion"] == "1.0" and "event_type" in e["data"] for e in whole), whole[:1])
     tenants = server.call("PUT", "/v1/sinks/x", {"kind": "file", "file": {"directory": "/tmp"}})
-    expect("what only the operator may name is refused to tenants",
+    expect("options reserved for the operator are refused to tenants",
            tenants[0] == 422 and tenants[1]["faults"][0]["pointer"] == "/file/directory", tenants)
     server.kill()
-    # A line that a crash has cut off was never acknowledged.
+    # A line cut off by a crash was never acknowledged.
     with open(os.path.join(path, "events.ndjson"), "ab") as file:
         file.write(b'{"half":')
     server.start()
@@ -428,7 +428,7 @@ def files_filters_and_the_servers_own(program, folder):
     wait_for(lambda: all(s["lag"] == 0 for s in server.call("GET", "/v1/sinks")[1]["sinks"]))
     for line in open(os.path.join(path, "events.ndjson")):
         json.loads(line)
-    expect("a cut line is gone", True)
+    expect("the cut line is removed", True)
     server.kill()
 
 
@@ -454,7 +454,7 @@ def events_that_come_in(program, folder):
     }
     for name, rule in rules.items():
         status, said = server.call("PUT", f"/v1/inbound/rules/{name}", rule)
-        expect(f"rule {name} is taken", status == 201, said)
+        expect(f"rule {name} is accepted", status == 201, said)
 
     def cloud(kind, source, number, **data):
         return {"specversion": "1.0", "id": f"{kind}-{number}", "source": source, "type": kind,
@@ -464,15 +464,15 @@ def events_that_come_in(program, folder):
     headers = {"Content-Type": "application/cloudevents-batch+json"}
     status, said = server.call("POST", "/v1/inbound", batch, headers)
     runs = [[m.get("runId") for m in r["matches"]] for r in said["results"]]
-    expect("a batch of CloudEvents starts a run for each that the rule chooses",
+    expect("a batch of CloudEvents starts a run for each event that the rule matches",
            status == 200 and [len(r) for r in runs] == [1, 1, 0], said)
     status, said = server.call("POST", "/v1/inbound", batch, headers)
-    expect("an event that comes again starts nothing",
+    expect("a repeated event starts nothing",
            [m["duplicate"] for r in said["results"] for m in r["matches"]] == [True, True], said)
     server.kill()
     server.start()
     status, said = server.call("POST", "/v1/inbound", batch, headers)
-    expect("also after a crash", [m["duplicate"] for r in said["results"] for m in r["matches"]] == [True, True], said)
+    expect("a repeated event starts nothing after a crash either", [m["duplicate"] for r in said["results"] for m in r["matches"]] == [True, True], said)
 
     def signed(body, secret=SECRETS[0], number="msg-1", **more):
         text, moment = json.dumps(body), str(int(time.time()))
@@ -486,16 +486,16 @@ def events_that_come_in(program, folder):
     expect("a wrong signature is refused", signed(paid, SECRETS[1])[0] == 401)
     status, said = signed(paid, **{"Content-Type": "application/cloudevents+json"})
     expect("a signed CloudEvent completes a hook", status == 200 and said["results"][0]["matches"][0]["runId"] == runs[0][0], said)
-    expect("and its run goes on", wait_for(lambda: server.call("GET", f"/v1/runs/{runs[0][0]}")[1].get("status") == "COMPLETED"),
+    expect("and its run continues", wait_for(lambda: server.call("GET", f"/v1/runs/{runs[0][0]}")[1].get("status") == "COMPLETED"),
            server.call("GET", f"/v1/runs/{runs[0][0]}"))
     result = server.call("GET", f"/v1/runs/{runs[0][0]}")[1].get("result")
-    expect("with what the event brought", result == {"n": 1, "by": "card"}, result)
+    expect("with the event's data", result == {"n": 1, "by": "card"}, result)
     binary = {"ce-specversion": "1.0", "ce-id": "b", "ce-source": "/bank", "ce-type": "com.acme.paid",
               "Content-Type": "application/json"}
     status, said = server.call("POST", "/v1/inbound", {"n": 2, "by": "cash"}, binary)
     expect("binary CloudEvents too", status == 200 and said["results"][0]["matches"][0]["runId"] == runs[1][0], said)
     status, said = server.call("POST", "/v1/inbound", {"n": 77, "by": "x"}, {**binary, "ce-id": "c"})
-    expect("a hook that nobody waits at is told", said["results"][0]["matches"][0]["code"] == "HOOK_NOT_FOUND", said)
+    expect("an event for an unknown hook is reported", said["results"][0]["matches"][0]["code"] == "HOOK_NOT_FOUND", said)
     expect("rules can be removed", server.call("DELETE", "/v1/inbound/rules/paid")[0] == 204)
     server.kill()
 
@@ -508,7 +508,7 @@ def examples_are_taken(program, folder):
         for name in sorted(os.listdir(place)):
             with open(os.path.join(place, name)) as file:
                 answer = server.call("PUT", path + name.removesuffix(".yaml"), file.read())
-            expect(f"examples/{part}/{name} is taken", answer[0] == 201, answer)
+            expect(f"examples/{part}/{name} is accepted", answer[0] == 201, answer)
     server.kill()
 
 

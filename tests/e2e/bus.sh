@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The event bus against real receivers: a webhook receiver of its own process, nats-server with
-# JetStream, files. A sink that is down for a whole load, kill -9 of every side, slow and refusing
-# receivers, dead letters through the command line, events that come in.
+# The event bus with real receivers: a webhook receiver in its own process, nats-server with
+# JetStream, files. A sink that is down during a whole load, kill -9 of every side, slow and
+# refusing receivers, dead letters through the command line, inbound events.
 # usage: bus.sh [PROGRAM [EVENTS [SEED]]]
 set -euo pipefail
 

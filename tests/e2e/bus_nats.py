@@ -1,4 +1,4 @@
-"""As much of the NATS protocol as a test needs to make a stream and to read it."""
+"""The part of the NATS protocol that a test needs to create a stream and to read it."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ class Nats:
         self.file.readline()  # INFO
         self.send('CONNECT {"verbose":false,"headers":true,"no_responders":true}')
         self.send("SUB reply.* 1")
-        self.early = []  # messages that came before the answer to a question
+        self.early = []  # messages that arrived before the answer to a request
 
     def send(self, line, body=None):
         text = line.encode() + b"\r\n"
@@ -20,7 +20,7 @@ class Nats:
         self.socket.sendall(text)
 
     def message(self):
-        """(subject, headers, body) of the next one."""
+        """Returns (subject, headers, body) of the next message."""
         while True:
             words = self.file.readline().split()
             if not words:
@@ -54,7 +54,7 @@ class Nats:
         return self.ask(f"$JS.API.STREAM.INFO.{name}", {})["state"]["messages"]
 
     def read(self, name):
-        """Every message of a stream, in its order."""
+        """Returns every message of a stream, in order."""
         count = self.count(name)
         self.send("SUB deliver 2")
         answer = self.ask(f"$JS.API.CONSUMER.CREATE.{name}",

@@ -1,10 +1,10 @@
-"""Receives signed webhooks and writes each event down before it answers.
+"""Receives signed webhooks and records each event before it answers.
 
 usage: bus_receiver.py PORT FOLDER SECRET...
 
-FOLDER/received gets a line "runId runSeq eventId" for every event that was taken. While they are there,
-FOLDER/poison holds "runId runSeq" of an event that is refused, FOLDER/slow a number of seconds to wait,
-FOLDER/status a status to answer with, FOLDER/redirect a place to send callers to.
+FOLDER/received gets a line "runId runSeq eventId" for every accepted event. These files control the
+receiver while they exist: FOLDER/poison holds "runId runSeq" of an event to refuse, FOLDER/slow the
+seconds to wait, FOLDER/status a status to answer with, FOLDER/redirect a URL to redirect to.
 """
 
 import base64

@@ -1,6 +1,6 @@
-# What the scripts beside it share; to be sourced with the arguments of the script: [PROGRAM].
-# Leaves the script in a folder of its own ($work) with an environment that does not depend on the
-# user's, and $everstep as the program. A script ends with: exit $((failures > 0))
+# Shared by the scripts in this folder; to be sourced with the arguments of the script: [PROGRAM].
+# Changes into a new temporary directory ($work) with an environment that does not depend on the
+# user's, and sets $everstep to the program. A script ends with: exit $((failures > 0))
 
 everstep=$(realpath "${1:-${EVERSTEP:?the path of the program}}")
 work=$(mktemp -d)
@@ -17,12 +17,13 @@ export LC_ALL=C.UTF-8 TMPDIR=$work/tmp HOME=$work/home EVERSTEP_DATA=$work/data
 mkdir "$TMPDIR" "$HOME"
 failures=0
 
-# run ARGUMENT...: the program with nothing on standard input; leaves $status, out and err.
+# run ARGUMENT...: runs the program without standard input; sets $status and writes out and err.
 run() {
   timeout 30 "$everstep" "$@" >out 2>err </dev/null
   status=$?
 }
-# begin NAME ARGUMENT...: the program in the background, with NAME.out and NAME.err; leaves $child.
+# begin NAME ARGUMENT...: runs the program in the background, with NAME.out and NAME.err; sets
+# $child.
 begin() {
   local name=$1
   shift
@@ -30,14 +31,14 @@ begin() {
   child=$!
   children+=("$child")
 }
-# finish NAME: waits for it; leaves $status, out and err.
+# finish NAME: waits for $child; sets $status and writes out and err.
 finish() {
   wait "$child"
   status=$?
   cp "$1.out" out
   cp "$1.err" err
 }
-# expect SENTENCE CONDITION: a condition of the shell that has to hold.
+# expect SENTENCE CONDITION: checks a shell condition.
 expect() {
   if eval "$2"; then
     echo "ok - $1"
@@ -52,7 +53,7 @@ expect() {
 }
 says() { grep -qF -- "$1" "${2:-out}"; }
 lines() { (($(wc -l <"${2:-out}") == $1)); }
-# wait_for CONDITION: up to ten seconds.
+# wait_for CONDITION: waits up to ten seconds.
 wait_for() {
   for _ in $(seq 200); do
     eval "$1" && return 0
