@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The HTTP API of the real server: every example of schemas/openapi.json is run, then every operation is
-# called wrongly in many ways.
+# The HTTP API of the real server: runs every example of schemas/openapi.json, then calls every
+# operation with many kinds of invalid requests.
 # Usage: api.sh [PROGRAM [REQUESTS [SEED]]]
 set -uo pipefail
 

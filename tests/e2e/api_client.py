@@ -1,4 +1,4 @@
-"""A running server, a small HTTP client that also sends what is not HTTP, and the judge of answers."""
+"""A running server, a small HTTP client that can also send malformed requests, and response validation."""
 
 import atexit
 import copy
@@ -21,7 +21,7 @@ STREAM = "text/event-stream"
 
 
 class Server:
-    """`everstep serve` on a free port and a data folder of its own."""
+    """`everstep serve` on a free port with its own data folder."""
 
     def __init__(self, program, folder, *options):
         self.log = open(f"{folder}.log", "w+", encoding="utf-8")
@@ -51,7 +51,7 @@ class Server:
         return self.process.poll() is None
 
     def stop(self):
-        """The exit code; a server that does not stop in time is killed."""
+        """Stops the server and returns its exit code; kills it if it does not stop in time."""
         if self.lives():
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -75,7 +75,7 @@ class Answer:
 
 
 class Client:
-    """One connection that is kept while it can be. Sends exactly the bytes it is given."""
+    """One connection, kept alive when possible. Sends exactly the given bytes."""
 
     def __init__(self, server):
         self.server = server
@@ -106,7 +106,7 @@ class Client:
         try:
             self.socket.sendall(request)
         except ConnectionError:
-            pass  # refused before all was sent: the answer may be there
+            pass  # refused before everything was sent: the answer may have arrived
         response = http.client.HTTPResponse(self.socket, method=method)
         try:
             response.begin()
@@ -122,7 +122,7 @@ class Client:
         return Answer(response.status, response.headers, body)
 
     def follow(self, target, token, enough):
-        """Reads a stream until it ends or `enough(text)`; the text."""
+        """Reads a stream until it ends or `enough(text)` is true; returns the text."""
         self.close()
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=TIMEOUT_S)
         connection.request("GET", target, headers={"Accept": STREAM, "Authorization": f"Bearer {token}"})
@@ -143,7 +143,7 @@ class Client:
 
 
 class Document:
-    """The OpenAPI document as a judge: which operations there are and which answers fit them."""
+    """The OpenAPI document: the operations, and validation of their answers."""
 
     def __init__(self, source_dir):
         self.root = json.loads(Path(source_dir, "schemas/openapi.json").read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ class Document:
         return thing
 
     def faults(self, operation, answer):
-        """What is wrong with an answer to a call of the operation."""
+        """Returns what is wrong with an answer to a call of the operation."""
         answers = operation["responses"]
         if str(answer.status) not in answers:
             return [f"the status {answer.status} is not documented"] + self.problem_faults(answer)
@@ -207,7 +207,7 @@ class Document:
 
 
 def _closed(schema):
-    """The same without room for members that are not documented."""
+    """Returns the same schema, but without undocumented members."""
     schema = copy.deepcopy(schema)
 
     def walk(node):

@@ -1,8 +1,8 @@
-"""Sends requests that are wrong in every way the document lets one think of, and looks at the answers.
+"""Sends requests that are invalid in every way that the document suggests, and checks the answers.
 
-No answer may be a 5xx other than one that is documented, none may take longer than five seconds, every
-error is a problem with a code that has a page, every answer is one that the document knows, and what is
-certainly wrong is refused. The server lives through it all.
+No answer may be an undocumented 5xx or take longer than five seconds. Every error must be a problem
+with a code that has a page, every answer must match the document, and requests known to be invalid must
+be refused. The server must survive all of it.
 
 usage: api_fuzz.py PROGRAM FOLDER SOURCE_DIR [REQUESTS [SEED]]
 """
@@ -53,8 +53,8 @@ class Request:
         self.headers = []
         self.body = None
         self.token = True
-        self.wrong = False  # certainly: it must be refused
-        self.elsewhere = False  # the path may be another operation's
+        self.wrong = False  # known to be invalid: it must be refused
+        self.elsewhere = False  # the path may match another operation
         self.what = ""
 
     def target(self):
@@ -71,7 +71,7 @@ class Fuzzer:
         self.statuses = collections.Counter()
         self.ids = {}
 
-    # ---- what there is to be found
+    # ---- discovery
     def prepare(self):
         started = self.post("/v1/runs", START)
         worker = self.post("/v1/workers", {"kinds": ["fuzz.kind"]})
@@ -88,7 +88,7 @@ class Fuzzer:
 
     # ---- requests
     def base(self, operation):
-        """A request that is right, or nearly."""
+        """Returns a valid or nearly valid request."""
         request = Request(operation)
         for parameter in map(self.document.resolve, operation["parameters"]):
             name = parameter["name"]
@@ -125,7 +125,7 @@ class Fuzzer:
     def odd_query(self, request):
         names = [parameter["name"] for parameter in map(self.document.resolve, request.operation["parameters"])
                  if parameter["in"] == "query"]
-        known = [name for name in names if name != "wait"]  # a long wait is no fault
+        known = [name for name in names if name != "wait"]  # a long wait is not invalid
         kind = self.random.randrange(5)
         if kind == 0 or not known:
             request.query = [self.random.choice(("unknown=1", "=", "&&&", "a" * 7_000, "%zz=1", "?", "#", "x" * 2_000))]
@@ -198,7 +198,7 @@ class Fuzzer:
         elif kind == 2:
             name = self.random.choice(sorted(schema.get("properties", {"x": {}})))
             body[name] = self.random.choice(WRONG)
-            if body[name] not in (None, ""):  # they stand for a member that is not there
+            if body[name] not in (None, ""):  # these count as absent members
                 request.wrong = bool(self.document.schema_faults(schema, body)) and "type" in schema.get(
                     "properties", {}).get(name, {})
         else:
@@ -240,7 +240,7 @@ class Fuzzer:
                 yield from self.document.faults(operation, answer)
             elif answer.status >= 400:
                 yield from self.document.problem_faults(answer)
-                # Of the connection, the path, the method: any call may get them.
+                # Errors of the connection, path or method: any call may get them.
                 general = {404, 405, 408, 413, 414, 415, 417, 431, 501}
                 if answer.status not in general and not known:
                     yield f"the status {answer.status} is not documented"
@@ -262,7 +262,7 @@ class Fuzzer:
         for number in range(requests):
             self.send(self.mutated(operations[number % len(operations)]))
             if not self.server.lives():
-                self.failures["server", "it is dead"] += 1
+                self.failures["server", "it died"] += 1
                 break
 
 
@@ -280,9 +280,9 @@ def main():
     for name in [*document.operations, "server"]:
         print(f"{'not ok' if name in failed else 'ok'} - fuzzing {name}")
     alive = server.lives() and Client(server).call("GET", "/readyz").status == 200
-    print(f"{'ok' if alive else 'not ok'} - the server is ready after it all")
+    print(f"{'ok' if alive else 'not ok'} - the server is still ready afterwards")
     code = server.stop()
-    print(f"{'ok' if code == 0 else 'not ok'} - the server stops cleanly after it all")
+    print(f"{'ok' if code == 0 else 'not ok'} - the server stops cleanly afterwards")
     if not alive or code != 0:
         print("# " + server.output()[-2000:].replace("\n", "\n# "))
     sys.exit(bool(failed) or not alive or code != 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program from the outside: every command, dialect and exit code, and what goes wrong around it.
+# The program from the outside: every command, dialect and exit code, and error conditions.
 # Usage: cli.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -10,7 +10,7 @@ cleanup() {
   rm -rf "$work"
 }
 
-# feed TEXT ARGUMENT...: as run, with lines of text on standard input.
+# feed TEXT ARGUMENT...: like run, with lines of text on standard input.
 feed() {
   local text=$1
   shift
@@ -27,12 +27,12 @@ expect "without a command it shows the commands and exits 2" '((status == 2)) &&
 run --help
 expect "--help lists every command" '((status == 0)) && says "log timeline" && says "demo"'
 mapfile -t commands < <(sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' out)
-expect "and each is asked below" '((${#commands[@]} == $(grep -c "^  [a-z]" out) && ${#commands[@]} > 20))'
+expect "every listed command is checked below" '((${#commands[@]} == $(grep -c "^  [a-z]" out) && ${#commands[@]} > 20))'
 for command in "${commands[@]}"; do
   run $command --help
   expect "$command has help" '((status == 0)) && says "everstep $command" && says "--help"'
   run help $command
-  expect "help $command shows the same" '((status == 0)) && says "everstep $command"'
+  expect "help $command shows the same help" '((status == 0)) && says "everstep $command"'
 done
 run version
 expect "version prints one line" '((status == 0)) && grep -qE "^everstep [0-9]+\.[0-9]+\.[0-9]+$" out'
@@ -53,7 +53,7 @@ expect "a missing operand is named" '((status == 2)) && says "RUN is missing" er
 run log snapshot a b
 expect "an operand too many is named" '((status == 2)) && says "one argument too many" err'
 run log retain
-expect "a required option is asked for" '((status == 2)) && says "--older-than TIME is missing" err'
+expect "a missing required option is named" '((status == 2)) && says "--older-than TIME is missing" err'
 run log append --store
 expect "an option without its value is named" '((status == 2)) && says "--store needs a value" err'
 run log append --summary=yes
@@ -61,7 +61,7 @@ expect "a switch takes no value" '((status == 2)) && says "takes no value" err'
 run log read a --since 5m
 expect "options that contradict each other are refused" '((status == 2)) && says "name a RUN, or give --since" err'
 
-# ---- append: answers, order, idempotency, exit codes
+# ---- append: results, order, idempotency, exit codes
 store=$work/store
 feed "$(started a)
 $(step Started a s1)
@@ -75,9 +75,9 @@ expect "appending again is idempotent" '((status == 0)) && (($(grep -c "\"idempo
 expect "the repeated answers name the first events" \
   'diff <(sed "s/\"idempotent\":true/\"idempotent\":false/" out) first >/dev/null'
 feed '{"eventType":"StepCompleted","runId":"a","stepId":"s1","payload":{"result":2}}' log append --store "$store"
-expect "a repetition with another payload says so" '((status == 0)) && says "\"payloadMismatch\":true"'
+expect "a repetition with another payload is reported" '((status == 0)) && says "\"payloadMismatch\":true"'
 feed "$(step Started a s1)" log append --store "$store" --tenant 'no|pipe'
-expect "a tenant that is no identifier is bad input" '((status == 3)) && says "/tenantId"'
+expect "a tenant that is not an identifier is bad input" '((status == 3)) && says "/tenantId"'
 feed "$(step Completed b s1)" log append --store "$store"
 expect "an event that the rules refuse exits 1" '((status == 1)) && says "\"code\":\"RUN_NOT_FOUND\""'
 feed '{"eventType":"RunStarted"' log append --store "$store"
@@ -89,7 +89,7 @@ feed '{"eventType":"StepExploded","runId":"a"}' log append --store "$store"
 expect "an unknown type exits 3" '((status == 3)) && says "\"code\":\"EVENT_TYPE_UNKNOWN\""'
 head -c 20000 /dev/urandom | "$everstep" log append --store "$store" >out 2>err
 status=$?
-expect "binary garbage is answered, not swallowed" \
+expect "binary garbage is reported as an error" \
   '((status == 3)) && says "\"error\"" && ! grep -qv "^{\"line\":[0-9]*,\"error\":{\"code\":\"" out'
 {
   printf '{"eventType":"StepStarted","runId":"a","stepId":"'
@@ -104,11 +104,11 @@ feed "
 
 $(step Completed a s2)
 " log append --store "$store"
-expect "blank lines are passed over and counted" '((status == 0)) && lines 1 && says "\"line\":3,"'
+expect "blank lines are skipped but counted" '((status == 0)) && lines 1 && says "\"line\":3,"'
 feed "broken
 $(step Completed zz s1)
 $(started c)" log append --store "$store" --summary
-expect "errors do not hold up the events behind them" '((status == 3)) && lines 3 && says "\"line\":3,\"runId\":\"c\""'
+expect "events after an error are still appended" '((status == 3)) && lines 3 && says "\"line\":3,\"runId\":\"c\""'
 expect "the summary counts what happened" 'says "1 event appended, 1 refused, 1 not valid" err'
 feed "broken
 $(started d)" log append --store "$store" --batch 1 --fail-fast
@@ -119,9 +119,9 @@ run log append one.ndjson two.ndjson --store "$store"
 expect "files are read in order and named in the answers" \
   '((status == 0)) && says "{\"file\":\"two.ndjson\",\"line\":1,\"runId\":\"e\",\"runSeq\":2"'
 run log append nowhere.ndjson --store "$store"
-expect "a file that is not there exits 4" '((status == 4)) && says "nowhere.ndjson" err'
+expect "a missing file exits 4" '((status == 4)) && says "nowhere.ndjson" err'
 feed "$(started -dash)" log append --store "$store" -- -
-expect "behind -- everything is an operand" '((status == 3)) && says "/runId"'
+expect "after -- everything is an operand" '((status == 3)) && says "/runId"'
 feed "$(started f)" log append --store "$store" --tenant t1 --project p1 --environment e1 --plan pl --plan-version 9
 run log snapshot f --store "$store" --output json
 expect "new runs take their scope from the options" \
@@ -139,21 +139,21 @@ printf '\n' >&7
 expect "an open pipe is answered at once" 'wait_for "says \"runId\\\":\\\"g\" answers"'
 step Started g s1 >&7
 printf '\n' >&7
-expect "and again for the next line" 'wait_for "lines 2 answers"'
+expect "the next line is answered too" 'wait_for "lines 2 answers"'
 
-# ---- beside the writer that still runs
+# ---- while the writer still runs
 run log append --store "$store" --lock-timeout 100ms
 expect "a store in use is locked for a second writer: exit 5" '((status == 5)) && says "STORE_LOCKED" err'
 expect "errors name the page that explains them" 'says "see '\''everstep help STORE_LOCKED'\''" err'
 run help STORE_LOCKED
-expect "which is in the program" '((status == 0)) && says "# STORE_LOCKED" && says "What to do"'
+expect "the page is part of the program" '((status == 0)) && says "# STORE_LOCKED" && says "What to do"'
 run log read g --store "$store"
-expect "reading works beside a writer" '((status == 0)) && lines 2'
+expect "reading works while a writer is open" '((status == 0)) && lines 2'
 "$everstep" log read g --store "$store" --follow --until-end >followed 2>err &
 follower=$!
-expect "--follow shows what is there" 'wait_for "lines 2 followed"'
+expect "--follow shows existing events" 'wait_for "lines 2 followed"'
 printf '%s\n' "$(step Completed g s1)" >&7
-expect "--follow shows what comes" 'wait_for "lines 3 followed"'
+expect "--follow shows new events" 'wait_for "lines 3 followed"'
 printf '%s\n' "$(ended g)" >&7
 wait "$follower"
 status=$?
@@ -170,12 +170,12 @@ waiter=$!
 kill -TERM "$appender"
 wait "$appender"
 status=$?
-expect "an interrupted append exits 130 with all answers given" '((status == 130)) && lines 4 answers'
+expect "an interrupted append exits 130 after printing all results" '((status == 130)) && lines 4 answers'
 exec 7>&-
 wait "$waiter"
 status=$?
 cp waited out
-expect "who waits for a store gets it when its owner has gone" '((status == 0)) && says "compacted:"'
+expect "--wait gets the store once its owner has ended" '((status == 0)) && says "compacted:"'
 for ((i = 0; i < 20000; ++i)); do printf '{"eventType":"ContextUpdated","runId":"a","correlationId":"c"}\n'; done >many.ndjson
 "$everstep" log append many.ndjson --store "$store" --batch 16 >answers 2>err &
 appender=$!
@@ -185,14 +185,14 @@ wait "$appender"
 interrupted=$?
 run log read a --store "$store" --type ContextUpdated
 status=$interrupted
-expect "an append interrupted in the middle has answered exactly what it wrote" \
+expect "an append interrupted in the middle has acknowledged exactly what it wrote" \
   '((status == 130)) && (($(wc -l <answers) == $(wc -l <out))) && (($(wc -l <out) < 20000))'
 "$everstep" log append many.ndjson --store "$store" 2>err | head -n 1 >out
 status=${PIPESTATUS[0]}
-expect "an append whose answers nobody reads stops quietly" '((status == 130)) && [[ ! -s err ]]'
+expect "an append whose output nobody reads stops quietly" '((status == 130)) && [[ ! -s err ]]'
 "$everstep" log read a --store "$store" --output ndjson 2>err | head -n 1 >out
 status=${PIPESTATUS[0]}
-expect "a reader that leaves early is no error" '((status == 0)) && [[ ! -s err ]] && lines 1'
+expect "a reader that closes the pipe early is not an error" '((status == 0)) && [[ ! -s err ]] && lines 1'
 "$everstep" log read a --store "$store" >/dev/full 2>err
 status=$?
 expect "output that cannot be written is an error" '((status == 5)) && says "cannot write standard output" err'
@@ -204,7 +204,7 @@ write_in contract "{\"eventType\":\"RunStarted\",\"runId\":\"in-contract\",$scop
 {\"eventType\":\"StepStarted\",\"runId\":\"in-contract\",\"stepId\":\"s\",$scope}"
 expect "events can be written in contract words" '((status == 0)) && lines 2'
 write_in contract '{"eventType":"RunStarted","runId":"in-contract"}'
-expect "the contract asks for its whole envelope" '((status == 3)) && says "/planVersion"'
+expect "the contract dialect requires its whole envelope" '((status == 3)) && says "/planVersion"'
 write_in devkit '{"eventType":"run_created","runId":"in-devkit","eventData":{"deploymentId":"d1","workflowName":"w"}}
 {"eventType":"run_started","runId":"in-devkit"}
 {"eventType":"step_created","runId":"in-devkit","correlationId":"step_1","eventData":{"stepName":"s"}}'
@@ -224,11 +224,11 @@ for pair in native:RunStarted contract:RunStarted devkit:run_started noetl:playb
   done
 done
 run log read in-elephant --store "$store" --dialect elephant
-expect "what was written in elephant words reads the same" 'says "\"county\":\"lee\"" && says "\"status\":\"IN_PROGRESS\""'
+expect "events written in elephant words read the same" 'says "\"county\":\"lee\"" && says "\"status\":\"IN_PROGRESS\""'
 
 # ---- read
 run log read a --store "$store" --after 1 --until 3
-expect "--after and --until cut the log" '((status == 0)) && lines 2 && says "\"runSeq\":2," && says "\"runSeq\":3,"'
+expect "--after and --until limit the range" '((status == 0)) && lines 2 && says "\"runSeq\":2," && says "\"runSeq\":3,"'
 run log read a --store "$store" --type StepCompleted
 expect "--type filters" '((status == 0)) && lines 2'
 run log read a --store "$store" --entity step/s2
@@ -253,12 +253,12 @@ expect "--since in the future reads nothing" '((status == 0)) && lines 0'
 run log read nobody --store "$store"
 expect "a run that does not exist exits 4" '((status == 4)) && says "RUN_NOT_FOUND" err'
 run log read a --store "$work/nowhere"
-expect "a store that does not exist exits 4 and is not made" \
+expect "a store that does not exist exits 4 and is not created" \
   '((status == 4)) && says "STORE_NOT_FOUND" err && [[ ! -e $work/nowhere ]]'
 
 # ---- snapshot, timeline, runs, health
 run log snapshot e --store "$store"
-expect "a snapshot is of now" '((status == 0)) && says "COMPLETED"'
+expect "a snapshot shows the current state" '((status == 0)) && says "COMPLETED"'
 run log snapshot e --store "$store" --at 1
 expect "--at shows an earlier point" '((status == 0)) && says "RUNNING"'
 run log snapshot e --store "$store" --at 99
@@ -304,7 +304,7 @@ expect "text from events cannot steer the terminal" '((status == 0)) && ! grep -
 
 # ---- verify, backup, restore, compact, retain
 run log verify --store "$store" --progress
-expect "a sound store has no faults" '((status == 0)) && says "no faults" && says "checked" err'
+expect "verify finds no faults in an intact store" '((status == 0)) && says "no faults" && says "checked" err'
 run log backup "$work/backup" --store "$store"
 expect "a store is backed up" '((status == 0)) && [[ -d $work/backup ]]'
 run log backup "$work/backup" --store "$store"
@@ -313,29 +313,29 @@ feed "$(started after-backup)" log append --store "$store"
 run log restore "$work/backup" --store "$work/restored"
 expect "a backup is restored" '((status == 0))'
 run log verify --store "$work/restored" --output json
-expect "the restored store is sound" '((status == 0)) && says "\"findings\": []"'
+expect "verify finds no faults in the restored store" '((status == 0)) && says "\"findings\": []"'
 run log snapshot a --store "$store" --hash
 cp out hash_before
 run log snapshot a --store "$work/restored" --hash
 expect "the restored runs are the same" 'cmp -s out hash_before'
 run log snapshot after-backup --store "$work/restored"
-expect "the backup holds nothing that came later" '((status == 4))'
+expect "the backup contains nothing appended later" '((status == 4))'
 run log restore "$work/backup" --store "$work/restored"
 expect "a restore does not overwrite a store" '((status == 5)) && says "STORE_EXISTS" err'
 run log restore "$work/nowhere" --store "$work/other"
-expect "a backup that is not there exits 4" '((status == 4)) && [[ ! -e $work/other ]]'
+expect "a missing backup exits 4" '((status == 4)) && [[ ! -e $work/other ]]'
 run log compact --store "$store"
 expect "a store is compacted" '((status == 0)) && says "compacted:"'
 run log retain --older-than 30d --store "$store"
-expect "retention keeps what is young" '((status == 0)) && says "removed 0 runs"'
+expect "retention keeps recent runs" '((status == 0)) && says "removed 0 runs"'
 run log retain --older-than 0s --status completed --store "$store"
 expect "retention removes whole runs of a status" '((status == 0)) && says "removed 2 runs"'
 run log read e --store "$store"
 expect "a removed run is gone" '((status == 4)) && says "RUN_EXPIRED" err'
 feed "$(started e)" log append --store "$store"
-expect "and its id stays taken" '((status == 1)) && says "RUN_EXPIRED"'
+expect "the id of a removed run stays reserved" '((status == 1)) && says "RUN_EXPIRED"'
 run log verify --store "$store"
-expect "the store is still sound" '((status == 0)) && says "no faults"'
+expect "the store still has no faults" '((status == 0)) && says "no faults"'
 run log retain --older-than 0s --status running --store "$store"
 expect "only runs that have ended can be removed" '((status == 2))'
 
@@ -362,7 +362,7 @@ expect "a path that cannot be a directory exits 5" '((status == 4 || status == 5
 feed "$(started full)" log append --store "$store" --min-free 1000000G
 expect "too little free disk is refused: exit 5" '((status == 5)) && says "\"code\":\"STORE_FULL\"" && says "everstep help STORE_FULL" err'
 feed "$(started full)" log append --store "$store"
-expect "and with enough of it the same event is taken" '((status == 0)) && says "\"idempotent\":false"'
+expect "with enough space the same event is accepted" '((status == 0)) && says "\"idempotent\":false"'
 mkdir "$work/disk"
 if mount -t tmpfs -o size=8m tmpfs "$work/disk" 2>/dev/null; then
   mounted=$work/disk
@@ -381,11 +381,11 @@ if mount -t tmpfs -o size=8m tmpfs "$work/disk" 2>/dev/null; then
   expect "a disk that fills up ends the append with 5 or 6" '((status == 5 || status == 6)) && ((acknowledged > 0 && acknowledged < 1001))'
   mount -o remount,size=256m "$work/disk"
   run log read big --store "$work/disk/store"
-  expect "with space again every acknowledged event is there" '((status == 0)) && (($(wc -l <out) >= acknowledged))'
+  expect "once there is space again, every acknowledged event exists" '((status == 0)) && (($(wc -l <out) >= acknowledged))'
   run log append big.ndjson --store "$work/disk/store" --min-free 0
-  expect "and the same input goes through to its end" '((status == 0)) && lines 1001'
+  expect "the same input is then appended completely" '((status == 0)) && lines 1001'
   run log verify --store "$work/disk/store"
-  expect "and the store is sound" '((status == 0)) && says "1001 events"'
+  expect "the store has no faults after a full disk" '((status == 0)) && says "1001 events"'
 else
   echo "skipped - a disk that fills up: mounting one needs root"
 fi
@@ -396,11 +396,11 @@ expect "the demo shows a run in under 60 lines" '((status == 0)) && (($(wc -l <o
 expect "the demo keeps its store" '[[ -d $(sed -n 2p out) ]]'
 demo_store=$(sed -n 2p out)
 tail -n 4 out >commands
-expect "the demo names commands to go on with" '(($(grep -c " log .* --store $demo_store" commands) == 4))'
+expect "the demo suggests commands to continue with" '(($(grep -c " log .* --store $demo_store" commands) == 4))'
 while read -r command; do
   bash -c "$command" >out 2>err
   status=$?
-  expect "this works: ${command#* }" '((status == 0)) && [[ -s out ]]'
+  expect "the suggested command works: ${command#* }" '((status == 0)) && [[ -s out ]]'
 done < <(sed "s#$TMPDIR#\$TMPDIR#g; s#^[^ ]*#'$everstep'#" commands)
 run demo --store "$demo_store"
 expect "the demo can be repeated on its store" '((status == 0)) && says "the log still has 15 events"'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A wall clock that leaps, as a server and doctor meet it. The clock is a shim before libc's: it adds the
-# seconds in the file $LEAP to CLOCK_REALTIME.
+# How a server and doctor handle a wall clock that jumps. The clock is a shim in front of libc's: it
+# adds the seconds in the file $LEAP to CLOCK_REALTIME.
 # Usage: clock.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -41,47 +41,47 @@ metadata: {planId: waits, planVersion: "1.0"}
 steps: [{stepId: wait, waitFor: {until: "$later"}}]
 YAML
 
-# ---- a clock that leaps ahead and comes back under a server
+# ---- a clock that jumps ahead and returns while a server runs
 LD_PRELOAD=$work/shim.so begin server serve --listen 127.0.0.1:0
 wait_for "says 'listening on ' server.out"
 url=$(sed -n 's/^listening on //p' server.out | head -n 1)
 export EVERSTEP_SERVER=$url EVERSTEP_TOKEN_FILE=$work/data/admin-token
 run start waits.yaml --run-id early
 run doctor
-expect "a server with a steady clock is well" 'says "ok    server"'
+expect "doctor accepts a server with a steady clock" 'says "ok    server"'
 leap 10800
 wait_for 'run doctor; says "jumped ahead"'
-expect "doctor names a clock that leapt ahead" 'says "warn  server" && says "jumped ahead by 3 h 0 min"'
+expect "doctor reports a clock that jumped ahead" 'says "warn  server" && says "jumped ahead by 3 h 0 min"'
 run show early
-expect "which fires nothing early" 'says RUNNING'
+expect "a jump ahead fires nothing early" 'says RUNNING'
 run run greet.yaml --run-id right
 run events right
-expect "and is not written down" '! says "T$(date -u -d "+3 hours" +%H:)"'
+expect "the wrong time is not written to the log" '! says "T$(date -u -d "+3 hours" +%H:)"'
 leap 0
 wait_for 'run doctor; says "came back"'
-expect "and one that came back" 'says "warn  server" && says "came back"'
+expect "doctor reports a clock that came back" 'says "warn  server" && says "came back"'
 run show early
 expect "still nothing fired" 'says RUNNING'
 kill -TERM "$child"
 finish server
-expect "both were alerts" 'says CLOCK_JUMPED err'
+expect "both raise alerts" 'says CLOCK_JUMPED err'
 unset EVERSTEP_SERVER EVERSTEP_TOKEN_FILE
 
 # ---- a process that starts while the clock is ahead, and the correction
 export EVERSTEP_DATA=$work/other
 run run greet.yaml --run-id before
 run doctor
-expect "doctor finds a clock that is right" 'says "ok    clock"'
+expect "doctor accepts a correct clock" 'says "ok    clock"'
 leap 10800
 LD_PRELOAD=$work/shim.so run run greet.yaml --run-id ahead
 leap 0
 run doctor
-expect "doctor names a store from the future" 'says "warn  clock" && says "newest event in the store" && says "later"'
+expect "doctor reports a store with events from the future" 'says "warn  clock" && says "newest event in the store" && says "later"'
 run run greet.yaml --run-id after
-expect "which is an alert" 'says CLOCK_BEHIND_STORE || says CLOCK_BEHIND_STORE err'
+expect "a store from the future raises an alert" 'says CLOCK_BEHIND_STORE || says CLOCK_BEHIND_STORE err'
 run events after --output json
-expect "what is written then has the right time" 'says "$(date -u +%Y-%m-%dT%H:)" || says "$(date -u -d "-1 minute" +%Y-%m-%dT%H:)"'
+expect "new events have the right time" 'says "$(date -u +%Y-%m-%dT%H:)" || says "$(date -u -d "-1 minute" +%Y-%m-%dT%H:)"'
 run log verify --store other/store
-expect "and the store is sound" '((status == 0))'
+expect "the store has no faults" '((status == 0))'
 
 exit $((failures > 0))

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A store whose files are damaged, as its users meet it: commands, doctor, a server, salvage.
+# How commands, doctor, a server and salvage handle a store with damaged files.
 # Usage: damage.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 unset "${!EVERSTEP_@}" 2>/dev/null
 
-# newest_log STORE: the log file that was written last.
+# newest_log STORE: prints the log file that was written last.
 newest_log() { ls "$1"/*.log | tail -n 1; }
-# flip FILE: changes a bit in the middle of what the file holds.
+# flip FILE: flips a bit in the middle of the file's content.
 flip() {
   python3 - "$1" <<'END'
 import sys
@@ -18,7 +18,7 @@ open(sys.argv[1], 'wb').write(data)
 END
 }
 
-# ---- a server that is killed, and a bit that flips in its log
+# ---- a server that is killed, and a flipped bit in its log
 mkdir data
 "$everstep" serve --dev --data data --listen 127.0.0.1:0 >server.out 2>server.err </dev/null &
 server=$!
@@ -29,7 +29,7 @@ for i in $(seq 1 30); do
     -d "{\"eventType\":\"RunStarted\",\"runId\":\"run-$i\"}" >answer
 done
 curl -s -o out -w '%{http_code}' "$url/readyz" >code
-expect "a whole store is ready" '[[ $(<code) == 200 ]]'
+expect "a server with an intact store is ready" '[[ $(<code) == 200 ]]'
 kill -9 "$server"
 wait "$server" 2>/dev/null
 cp -r data/store intact
@@ -37,38 +37,38 @@ flip "$(newest_log data/store)"
 name=$(basename "$(newest_log data/store)")
 
 run serve --dev --data data --listen 127.0.0.1:0
-expect "a server refuses it and says what to do" \
+expect "a server refuses a damaged store and says what to do" \
   '((status == 5)) && says STORE_CORRUPT err && says "$name is damaged at byte" err && says "follow the damage" err && says "log salvage" err'
 run log verify --store data/store
-expect "verify sees the same" '((status == 5)) && says "$name is damaged" err'
+expect "verify reports the same damage" '((status == 5)) && says "$name is damaged" err'
 run doctor --data data
-expect "doctor sees the same" '((status == 7)) && says "STORE_CORRUPT" && says "$name is damaged"'
+expect "doctor reports the same damage" '((status == 7)) && says "STORE_CORRUPT" && says "$name is damaged"'
 run ls --data data
-expect "a list is not taken for complete" '((status == 5)) && says STORE_CORRUPT err'
+expect "a list of runs is refused rather than incomplete" '((status == 5)) && says STORE_CORRUPT err'
 
 run log salvage rescued --store data/store
-expect "what is intact is copied" '((status == 7)) && says "$name is damaged" && says "copied 29 runs, 29 events"'
+expect "salvage copies what is intact" '((status == 7)) && says "$name is damaged" && says "copied 29 runs, 29 events"'
 run log verify --store rescued
-expect "the new store is sound" '((status == 0)) && says "no faults in 29 runs"'
+expect "the salvaged store has no faults" '((status == 0)) && says "no faults in 29 runs"'
 run log salvage rescued --store data/store
-expect "nothing is written over" '((status == 5)) && says STORE_EXISTS err'
+expect "salvage overwrites nothing" '((status == 5)) && says STORE_EXISTS err'
 mkdir near near/new.gathered near/new.partial
 echo precious | tee near/new.gathered/file near/new.partial/file >near/new.after-gaps.jsonl
 run log salvage near/new/ --store data/store
-expect "also not what has a similar name" '((status == 5)) && says STORE_EXISTS err && says after-gaps err'
+expect "salvage does not overwrite files with similar names" '((status == 5)) && says STORE_EXISTS err && says after-gaps err'
 rm near/new.after-gaps.jsonl
 run log salvage near/new/ --store data/store
 expect "a slash at the end of a name does not matter" '((status == 7)) && [[ -e near/new/CURRENT ]]'
-expect "and its neighbours are as they were" '[[ $(cat near/new.gathered/file near/new.partial/file) == $'"'precious\nprecious'"' && $(ls near | wc -l) == 3 ]]'
+expect "salvage leaves neighbouring files unchanged" '[[ $(cat near/new.gathered/file near/new.partial/file) == $'"'precious\nprecious'"' && $(ls near | wc -l) == 3 ]]'
 run log salvage data/store/inside --store data/store
-expect "nothing is written into the damaged store" '((status == 2)) && says "lies in the damaged store" err && [[ ! -e data/store/inside ]]'
+expect "salvage writes nothing into the damaged store" '((status == 2)) && says "lies in the damaged store" err && [[ ! -e data/store/inside ]]'
 run log salvage whole --store intact
-expect "nothing is missing in a store that is intact" '((status == 0)) && says "copied 30 runs, 30 events; nothing is missing"'
+expect "salvage of an intact store misses nothing" '((status == 0)) && says "copied 30 runs, 30 events; nothing is missing"'
 
-# ---- a log file that is removed, with its owner and without
+# ---- a log file that is removed, with and without an owner
 rm "$(newest_log data/store)"
 run log verify --store data/store
-expect "a log file that is missing is named" '((status == 5)) && says "$name is missing" err'
+expect "a missing log file is named" '((status == 5)) && says "$name is missing" err'
 mkdir alive
 cp -r intact alive/store
 "$everstep" serve --dev --data alive --listen 127.0.0.1:0 >server.out 2>server.err </dev/null &
@@ -82,9 +82,9 @@ curl -s -o out -w '%{http_code}' "$url/readyz" >code
 expect "a server whose log file is removed is not ready" '[[ $(<code) == 503 ]] && says STORE_CORRUPT'
 wait_for 'curl -s "$url/v1/alerts" >out; says STORE_CORRUPT'
 expect "an alert names the file" 'says STORE_CORRUPT && says "was removed or cut off"'
-expect "and so does the server's log" 'says STORE_CORRUPT server.err || says STORE_CORRUPT server.out'
+expect "the server's log reports it too" 'says STORE_CORRUPT server.err || says STORE_CORRUPT server.out'
 run log append --store alive/store --lock-timeout 0s
-expect "there is no second owner without the lock file" '((status == 5)) && says STORE_LOCKED err && says "$server" err'
+expect "a removed lock file does not allow a second owner" '((status == 5)) && says STORE_LOCKED err && says "$server" err'
 kill -9 "$server"
 wait "$server" 2>/dev/null
 

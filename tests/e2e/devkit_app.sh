@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Applications of Workflow DevKit as their users have them: the example on the stable runtime and on two betas,
-# the stock command line and web UI of both, and TLS.
+# Applications of Workflow DevKit as users run them: the example on the stable runtime and on two
+# betas, the stock command line and web UI of both, and TLS.
 # Usage: devkit_app.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -14,17 +14,18 @@ order='{"number":"7","items":["pump","hose"],"cents":2500}'
 timeout 150 "$example/run" "$everstep" >out 2>err
 status=$?
 shows_all='((status == 0)) && says "charged 25 EUR at attempt 2" && says "signed by Ada" && says COMPLETED'
-expect "the example, on the stable runtime, orders, retries, sleeps, streams and takes its webhook" "$shows_all"
+expect "the example, on the stable runtime, works with orders, retries, sleeps, streams and its webhook" "$shows_all"
 make_app next "$next_modules"
 DEVKIT_APP=$work/next timeout 150 "$example/run" "$everstep" >out 2>err
 status=$?
-expect "and so does it on the newest beta" "$shows_all"
+expect "the example works on the newest beta" "$shows_all"
 make_app suite "$suite_modules"
 DEVKIT_APP=$work/suite timeout 150 "$example/run" "$everstep" >out 2>err
 status=$?
-expect "and on the beta of the suite" "$shows_all"
+expect "the example works on the beta of the suite" "$shows_all"
 
-# ---- TLS: the application trusts the certificate of its server because of a file, and no other
+# ---- TLS: the application trusts its server's certificate because of a CA file, and no other
+# certificate
 certificate() {
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
     -addext "subjectAltName=IP:127.0.0.1" -keyout "$1.key" -out "$1.pem" >out 2>err
@@ -32,7 +33,7 @@ certificate() {
 }
 certificate server
 certificate stranger
-# serve_tls DATA: a server of its own.
+# serve_tls DATA: starts a server with TLS.
 serve_tls() {
   : >tls.out
   begin tls serve --data "$work/$1" --listen 127.0.0.1:0 --tls-certificate "$work/server.pem" --tls-key "$work/server.key"
@@ -54,32 +55,33 @@ ask() {
   status=$?
 }
 ask
-expect "a server is reached by TLS" '((status == 0)) && says "0 runs"'
+expect "a server is reachable over TLS" '((status == 0)) && says "0 runs"'
 started_ms=$(date +%s%3N)
 EVERSTEP_CA_FILE=$work/stranger.pem ask
-expect "its certificate is refused when somebody else is trusted, at once and by its name" \
+expect "its certificate is refused at once if only another CA is trusted" \
   'says "WorkflowWorldError TRANSPORT: Everstep at $EVERSTEP_URL is not trusted" && says EVERSTEP_CA_FILE && (($(date +%s%3N) - started_ms < 2500))'
 EVERSTEP_CA_FILE='' ask
-expect "and when nobody is" 'says "WorkflowWorldError TRANSPORT: " && says "self-signed certificate"'
+expect "its certificate is refused if no CA is trusted" 'says "WorkflowWorldError TRANSPORT: " && says "self-signed certificate"'
 EVERSTEP_URL=https://localhost:${EVERSTEP_URL##*:} ask
-expect "and under a name that is not its own" 'says "WorkflowWorldError TRANSPORT: " && says "does not match"'
+expect "its certificate is refused under another host name" 'says "WorkflowWorldError TRANSPORT: " && says "does not match"'
 EVERSTEP_CA_FILE=$work/nowhere.pem ask
-expect "a file that is not there is named" 'says EVERSTEP_CA_FILE && says nowhere.pem'
+expect "a missing CA file is named" 'says EVERSTEP_CA_FILE && says nowhere.pem'
 EVERSTEP_URL=http://${EVERSTEP_URL#https://} ask
-expect "and without TLS it cannot be reached" 'says "WorkflowWorldError TRANSPORT: Everstep at http://"'
+expect "it cannot be reached without TLS" 'says "WorkflowWorldError TRANSPORT: Everstep at http://"'
 
 # ---- the stock command line and web UI of each generation
 wf() {
   timeout 60 node node_modules/.bin/workflow "$@" --backend @everstep/world >out 2>err </dev/null
   status=$?
 }
-# value NAME: of the first member with that name in the JSON of out.
+# value NAME: prints the first member with that name in the JSON of out.
 value() { sed -n "s/^ *\"$1\": \"\(.*\)\",*$/\1/p" out | head -n 1; }
 waits_for_hook() {
   "$everstep" events "$1" --server "$EVERSTEP_URL" --dialect devkit >events 2>err && says hook_created events
 }
 
-# stock_tools NOTE ROUTES: with the application in this folder, which has so many routes that take messages.
+# stock_tools NOTE ROUTES: checks the application in this folder, which has ROUTES routes that take
+# messages.
 stock_tools() {
   local app routes=$2 run_id second_id web_port
   node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON server.mjs >app.out 2>app.err &
@@ -88,16 +90,16 @@ stock_tools() {
   app=$(sed -n 's/^listening on //p' app.out)
   timeout 60 node order.mjs "$app" >out 2>err
   status=$?
-  expect "an application works by TLS as without it ($1)" '((status == 0)) && says "charged 25 EUR" && says "signed by Ada"'
+  expect "an application works over TLS ($1)" '((status == 0)) && says "charged 25 EUR" && says "signed by Ada"'
 
   run_id=$(curl -s "$app/orders" --json "$order" | sed -n 's/.*"runId":"\([^"]*\)".*/\1/p')
   expect "a run waits for its webhook ($1)" 'wait_for "waits_for_hook $run_id"'
   wf inspect runs --json --limit 1
-  expect "inspect runs begins with the newest ($1)" '((status == 0)) && [[ $(value runId) == "$run_id" ]]'
+  expect "inspect runs starts with the newest ($1)" '((status == 0)) && [[ $(value runId) == "$run_id" ]]'
   wf inspect runs --json --status completed
-  expect "inspect runs takes a status ($1)" '((status == 0)) && says "\"status\": \"completed\"" && ! says "$run_id"'
+  expect "inspect runs filters by status ($1)" '((status == 0)) && says "\"status\": \"completed\"" && ! says "$run_id"'
   wf inspect run "$run_id" --json
-  expect "inspect run shows what it was given ($1)" '((status == 0)) && says "\"number\": \"7\"" && says "\"hose\""'
+  expect "inspect run shows its input ($1)" '((status == 0)) && says "\"number\": \"7\"" && says "\"hose\""'
   wf inspect steps --runId "$run_id" --json
   expect "inspect steps lists them ($1)" '((status == 0)) && (($(grep -c "\"stepId\"" out) == 6)) && says "//charge"'
   wf inspect step "$(value stepId)" --runId "$run_id" --json
@@ -118,7 +120,7 @@ stock_tools() {
     '((status == 0)) && says "\"allHealthy\": true" && (($(grep -c "\"healthy\": true" out) == routes))'
   wf start "$run_id" "$order" --json
   second_id=$(value runId)
-  expect "start begins a workflow again ($1)" \
+  expect "start starts a workflow again ($1)" \
     '((status == 0)) && [[ $second_id == wrun_* && $second_id != "$run_id" ]] && wait_for "waits_for_hook $second_id"'
   wf cancel "$second_id"
   "$everstep" show "$second_id" --server "$EVERSTEP_URL" >out 2>err

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # An application of Workflow DevKit and its server, killed at random under load.
-# EVERSTEP_CHAOS_SECONDS: for how long (10). EVERSTEP_CHAOS_SEED: who is killed when. EVERSTEP_CHAOS_RUNTIMES: with which
-# generations of the runtime, one after the other (next); stable, suite, next. EVERSTEP_CHAOS_LONG: steps, their ms, and
-# runs of the workflow with long steps (6 400 40).
+# EVERSTEP_CHAOS_SECONDS: duration (10). EVERSTEP_CHAOS_SEED: the order of kills.
+# EVERSTEP_CHAOS_RUNTIMES: the generations of the runtime to test, one after another (next); stable,
+# suite,
+# next. EVERSTEP_CHAOS_LONG: the workflow with long steps: number of steps, their ms, and runs (6
+# 400 40).
 # Usage: devkit_chaos.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -25,7 +27,7 @@ for runtime in ${EVERSTEP_CHAOS_RUNTIMES:-next}; do
   sed "/^\(not \)\?ok/s/\$/ ($runtime)/" out
   ((status == 0)) || { failures=$((failures + 1)); sed 's/^/# /' err | head -n 20; }
   run log verify --store chaos/data/store
-  expect "the store verifies after all of it ($runtime)" '((status == 0))'
+  expect "the store has no faults afterwards ($runtime)" '((status == 0))'
 done
 
 exit $((failures > 0))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs every command shown in the documents: lines that begin with "$ " inside ```console blocks of
-# README.md and docs/, with what continues them (a backslash, a here-document). The commands of a
-# document run in order, in one directory of its own, with `everstep` on the path; variables that one
-# exports are there for the next. A command has to end with 0, or with the code in a comment "# exit N"
-# behind it. Lines below a command, if there are any, have to be what it prints; "..." stands for anything:
-# a line of it for any lines, inside a line for any text. A free port stands in for the server's usual one;
-# processes whose ids are in files *.pid are ended with the document.
+# README.md and docs/, with their continuation (a backslash, a here-document). The commands of a
+# document run in order, in one directory, with `everstep` on the path; exported variables stay set
+# for later commands. A command must exit with 0, or with the code in a comment "# exit N" after it.
+# Lines below a command, if any, must match its output; "..." matches anything: on its own line any
+# number of lines, inside a line any text. A free port replaces the server's usual one; processes
+# whose ids are in files *.pid are ended with the document.
 # Usage: docs.sh [PROGRAM]
 set -uo pipefail
 
@@ -25,7 +25,7 @@ export PATH=$work/bin:$PATH TMPDIR=$work/tmp LC_ALL=C.UTF-8
 failures=0
 port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
 
-# Writes the commands of a document as files N.command and N.expected.
+# Writes the commands of a document to files N.command and N.expected.
 take_commands() {
   awk -v into="$2" '
     /^```console *$/ { inside = 1; expected = ""; next }
@@ -66,7 +66,7 @@ sys.exit(0 if re.fullmatch(pattern, got) else 1)
 PYTHON
 }
 
-# Runs a command of a document in the surroundings that those before it left.
+# Runs a command of a document in the environment left by the commands before it.
 shell='[[ -e $2 ]] && source "$2"
 source "$1"
 code=$?
@@ -83,7 +83,7 @@ for document in "$source_dir"/README.md "$source_dir"/docs/*.md; do
   for file in "$commands"/*.command; do
     [[ -e $file ]] || continue
     command=$(cat "$file")
-    # Building and testing the project is what runs this script.
+    # Commands that build and test the project are skipped: they run this script.
     [[ $command == make\ * || $command == git\ * ]] && continue
     wanted=$(sed -n 's/.*# exit \([0-9]*\)$/\1/p' "$file" | tail -n 1)
     (cd "$place" && timeout 60 bash -c "$shell" run "$file" "$commands/variables") \
@@ -96,7 +96,7 @@ for document in "$source_dir"/README.md "$source_dir"/docs/*.md; do
       echo "#   exit code $status, not ${wanted:-0}"
     elif [[ -e $expected ]] && ! matches "$expected" "$work/got"; then
       echo "not ok - $sentence"
-      echo "#   printed something else than it shows:"
+      echo "#   the output differs from the document:"
     else
       echo "ok - $sentence"
       continue

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The example of the embedded log does what it says. Usage: example.sh [PROGRAM]
+# Checks that the example of the embedded log works as described. Usage: example.sh [PROGRAM]
 set -uo pipefail
 
 program=${1:-${EVERSTEP_BUILD_DIR:?the build directory}/example-embed}
@@ -19,14 +19,14 @@ expect() {
 
 "$program" "$work/store" >"$work/out" 2>&1
 status=$?
-expect "the example ends well" '((status == 0))'
+expect "the example exits with 0" '((status == 0))'
 expect "it appends four events" '(($(grep -c "is event [1-4]$" "$work/out") == 4))'
 expect "it reads them in devkit words" 'grep -q "\"eventType\":\"step_completed\"" "$work/out"'
-expect "it sees the event that came after it subscribed" \
+expect "it sees the event appended after it subscribed" \
   'grep -q "\"eventType\":\"HookReceived\".*\"runSeq\":5" "$work/out"'
 expect "it knows the state" 'grep -q "invoice-7 is RUNNING: 1 of 1 steps done, 1 hook waits" "$work/out"'
 "$program" "$work/store" >"$work/out" 2>&1
 status=$?
-expect "a second time nothing is appended twice" \
+expect "running it again appends nothing twice" \
   '((status == 0)) && (($(grep -c "and was there before" "$work/out") == 4))'
 exit $((failures > 0))

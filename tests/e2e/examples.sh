@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every plan under examples/, run as a user would run it, and what came of it.
+# Runs every plan under examples/ as a user would and checks the result.
 # Usage: examples.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -7,7 +7,7 @@ source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 examples=$source_dir/examples
 source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 
-# query DATABASE SQL: the rows, their columns joined by blanks.
+# query DATABASE SQL: prints the rows, their columns separated by blanks.
 query() {
   python3 -c 'import sqlite3, sys
 for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row)' "$1" "$2"
@@ -15,13 +15,13 @@ for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row)' "$1" 
 
 # ---- all of them
 for plan in "$examples"/*.yaml; do
-  run plan check --workers "$plan"  # a kind that is no tool is a worker's
+  run plan check --workers "$plan"  # an unknown kind belongs to a worker
   expect "$(basename "$plan") has no faults" '((status == 0)) && says ": ok: plan $(basename "$plan" .yaml) "'
-  expect "$(basename "$plan") says what it is" 'head -n 1 "$plan" | grep -q "^# "'
+  expect "$(basename "$plan") has a description" 'head -n 1 "$plan" | grep -q "^# "'
   cp "$plan" .
 done
 
-# ---- tour, in the background: it takes its time
+# ---- tour, in the background, because it takes long
 EVERSTEP_DATA=$work/tour "$everstep" run tour.yaml --run-id tour >tour.out 2>tour.err </dev/null &
 tour=$!
 children+=("$tour")
@@ -32,7 +32,7 @@ expect "an order is shipped" '((status == 0)) && says "{\"parcel\":\"parcel-good
 run run order.yaml --input shop="$work/shop.db" --input carrier=on-strike --run-id bad --no-watch
 expect "an order that cannot be shipped fails" '((status == 1)) && says "bad is FAILED"'
 query shop.db "SELECT entry, quantity, amount FROM ledger WHERE order_id = 'good' ORDER BY nr" >out
-expect "the shipped order stands in the ledger" '[[ $(cat out) == $'\''reserved 2 0.0\ncharged 0 25.0'\'' ]]'
+expect "the shipped order is in the ledger" '[[ $(cat out) == $'\''reserved 2 0.0\ncharged 0 25.0'\'' ]]'
 query shop.db "SELECT entry, quantity, amount FROM ledger WHERE order_id = 'bad' ORDER BY nr" >out
 expect "the other one is undone in reverse order" \
   '[[ $(cat out) == $'\''reserved 2 0.0\ncharged 0 25.0\nrefunded 0 -25.0\nreleased -2 0.0'\'' ]]'
@@ -47,7 +47,7 @@ for day in 2026-02-11 2026-02-12 2026-02-11; do
   expect "the sales of $day are loaded" '((status == 0)) && says "\"day\":\"$day\",\"loaded\":1000,\"cents\":498500"'
 done
 query warehouse.db "SELECT day, count(*), sum(cents) FROM sales GROUP BY day ORDER BY day" >out
-expect "a day that is loaded again is replaced" \
+expect "loading a day again replaces it" \
   '[[ $(cat out) == $'\''2026-02-11 1000 498500\n2026-02-12 1000 498500'\'' ]]'
 expect "the report is kept as an artifact" 'grep -rqsF "# Sales of 2026-02-12" data/artifacts'
 
@@ -58,9 +58,9 @@ for answer in approve reject; do
   children+=("$child")
   wait_for 'says "deliver approve-$answer" asked'
   run why "$answer"
-  expect "why names the approval that is missing" '((status == 0)) && says "everstep deliver approve-$answer"'
+  expect "why names the missing approval" '((status == 0)) && says "everstep deliver approve-$answer"'
   run deliver "approve-$answer" "--$answer" --comment "seen"
-  expect "an answer is delivered to the run that waits" '((status == 0)) && says "delivered to $answer"'
+  expect "an answer is delivered to the waiting run" '((status == 0)) && says "delivered to $answer"'
   wait "$child"
   status=$?
   cp asked out
@@ -77,15 +77,15 @@ run run fan-out.yaml --run-id fan --no-watch
 expect "a thousand items are joined" \
   '((status == 0)) && says "{\"count\":1000,\"last\":1000,\"longest\":{\"number\":871,\"steps\":178}}"'
 run show fan
-expect "the loop shows that all are done" '((status == 0)) && says "1000/1000"'
+expect "the loop shows all items as done" '((status == 0)) && says "1000/1000"'
 "$everstep" events fan --type StepCompleted | grep -oE '"stepId":"collatz:[0-9]+"' | sort -u >out
-expect "each item has its own place in the log" '(($(wc -l <out) == 1000))'
+expect "each item has its own event in the log" '(($(wc -l <out) == 1000))'
 
 # ---- polling
 run run polling.yaml --input seconds=1 --run-id poll --no-watch
-expect "a job is asked for until it is done" '((status == 0)) && says "\"state\":\"done\""'
+expect "a job is polled until it is done" '((status == 0)) && says "\"state\":\"done\""'
 run run polling.yaml --input seconds=0 --input outcome=failed --run-id poll-failed --no-watch
-expect "a job that failed is not asked for again" '((status == 1)) && says "exit code 2"'
+expect "a failed job is not polled again" '((status == 1)) && says "exit code 2"'
 run events poll-failed --type StepStarted --entity step/poll
 expect "its answer was final" '((status == 0)) && (($(wc -l <out) == 1))'
 
@@ -94,7 +94,7 @@ wait "$tour"
 status=$?
 cp tour.out out
 cp tour.err err
-expect "the tour ends well" '((status == 0)) && says "tour is COMPLETED" && says "{\"seats\":24,\"tries\":3,\"bars\":20}"'
+expect "the tour completes" '((status == 0)) && says "tour is COMPLETED" && says "{\"seats\":24,\"tries\":3,\"bars\":20}"'
 expect "the tour has retries, a loop, a wait and a step that is skipped" \
   '(($(grep -c "↻ oven" out) == 2)) && says "24/24" && says "◷ dough" && says "– tent"'
 EVERSTEP_DATA=$work/tour run timeline tour

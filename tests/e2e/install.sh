@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The installed package is all that a program needs that embeds Everstep.
+# A program that embeds Everstep needs only the installed package.
 set -euo pipefail
 
 source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}

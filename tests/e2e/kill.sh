@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills the real program with SIGKILL, again and again, while it appends under load to one store,
-# and checks that nothing it acknowledged is lost, moved or doubled.
+# Repeatedly kills the real program with SIGKILL while it appends to one store under load, and
+# checks that nothing it acknowledged is lost, moved or duplicated.
 # usage: kill.sh [PROGRAM [ROUNDS [SEED]]]
 set -euo pipefail
 

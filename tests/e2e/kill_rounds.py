@@ -1,4 +1,4 @@
-"""Appends under load to a store, kills the appender with SIGKILL, starts it again.
+"""Appends to a store under load, kills the appender with SIGKILL and restarts it.
 
 usage: kill_rounds.py PROGRAM STORE ROUNDS SEED
 
@@ -14,12 +14,12 @@ import threading
 
 RUNS_AT_ONCE = 8
 STEPS_PER_RUN = 40
-EVENTS_PER_ROUND = 1500  # far more than are answered before the kill
+EVENTS_PER_ROUND = 1500  # far more than are acknowledged before the kill
 CHECK_EVERY = 5  # rounds
 
 
 class Run:
-    """What a run's log is to become, and what was answered of it."""
+    """The intended log of a run, and the answers received for it."""
 
     def __init__(self, number):
         self.run_id = f"run-{number}"
@@ -64,7 +64,7 @@ class Store:
         self.random = random.Random(seed)
         self.runs = []
         self.repeats = 0
-        self.found_again = 0  # durable, though the answer had not come through
+        self.found_again = 0  # durable although the answer was lost
 
     def command(self, *words):
         return [self.program, "log", *words, "--store", self.directory]
@@ -74,7 +74,7 @@ class Store:
             self.runs.append(Run(len(self.runs) + 1))
 
     def load(self):
-        """What to send: each run's events in order, the runs mixed, some that were answered too."""
+        """Returns the load: each run's events in order, runs interleaved, some already acknowledged."""
         queues = [run.unanswered() for run in self.runs]
         queues = [queue for queue in queues if queue]
         answered = [(run, event) for run in self.runs[-RUNS_AT_ONCE - 2 :]
@@ -101,7 +101,7 @@ class Store:
             self.repeats += 1
 
     def append(self, kill_after):
-        """Sends a load; kills the program after so many answers, or never. Gives the answers."""
+        """Sends a load; kills the program after so many answers, or never. Returns the answers."""
         events = self.load()
         batch = str(self.random.choice([1, 7, 32, 128]))
         appender = subprocess.Popen(
@@ -157,10 +157,10 @@ class Store:
         expect(ids == [event["eventId"] for event in run.events[: len(ids)]],
                f"{run.run_id} is not a beginning of what was sent")
         for event_id, (seq, persisted_at) in run.answers.items():
-            expect(seq <= len(stored), f"{event_id} was acknowledged at {seq} and is lost")
+            expect(seq <= len(stored), f"{event_id} was acknowledged at {seq} but is lost")
             event = stored[seq - 1]
             expect(event["eventId"] == event_id, f"{event_id} is not at {seq}")
-            expect(event["persistedAt"] == persisted_at, f"{event_id} has another time")
+            expect(event["persistedAt"] == persisted_at, f"{event_id} has a different time")
         self.found_again += len(stored) - len(run.answers)
         return len(stored)
 
@@ -174,7 +174,7 @@ def main():
     answered = sent = 0
     for number in range(1, rounds + 1):
         store.begin_runs()
-        # Every tenth kill comes while the store is being opened.
+        # Every tenth kill happens while the store is being opened.
         kill_after = 0 if number % 10 == 0 else 1 + store.random.randrange(300)
         got, given = store.append(kill_after)
         answered += got
@@ -187,9 +187,9 @@ def main():
     while any(run.unanswered() for run in store.runs):
         store.append(kill_after=None)
     total = sum(store.check(run) for run in store.runs)
-    expect(total == sum(len(run.events) for run in store.runs), "a run has no end")
-    print(f"ok - without kills all {len(store.runs)} runs come to their end, {total} events")
-    print(f"ok - {store.repeats} events that were sent again were answered with their old places")
+    expect(total == sum(len(run.events) for run in store.runs), "a run did not end")
+    print(f"ok - without kills all {len(store.runs)} runs complete, {total} events")
+    print(f"ok - {store.repeats} events that were sent again were answered with their original positions")
     verified = subprocess.run(store.command("verify"), capture_output=True, check=False)
     said = (verified.stdout + verified.stderr).decode().strip()
     expect(verified.returncode == 0, f"verify: {said}")

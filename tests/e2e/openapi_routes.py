@@ -21,7 +21,7 @@ def expect(sentence, faults):
 
 
 def routes_of(source):
-    """{(method, path): (operation, permission)}; the permission kRunRead is called run.read."""
+    """Returns {(method, path): (operation, permission)}; the permission kRunRead is named run.read."""
     pattern = r'{"(\w+)", "([^"]+)", "(\w+)", (k\w+),\s+k\w+}'
     routes = {}
     for method, path, operation, permission in re.findall(pattern, source):
@@ -56,7 +56,7 @@ def without_examples(operations):
 
 
 def open_bodies(document):
-    """Bodies that take members nobody knows; events and plans have schemas of their own."""
+    """Finds bodies that accept unknown members; events and plans have their own schemas."""
     seen = set()
 
     def walk(schema, where):
@@ -80,7 +80,7 @@ def open_bodies(document):
 
 
 def without_answers(operations):
-    """Any target may be too long, and any body wrong."""
+    """Finds operations without the common errors: any target may be too long, any body invalid."""
     for (method, path), operation in operations.items():
         for status in ["414"] + (["422"] if method in ("POST", "PUT") else []):
             if status not in operation["responses"]:
@@ -92,21 +92,21 @@ def main():
     routes = routes_of((root / "src/serve/routes.cc").read_text(encoding="utf-8"))
     document = json.loads((root / "schemas/openapi.json").read_text(encoding="utf-8"))
     operations = operations_of(document)
-    expect("there are routes", [] if len(routes) > 40 else ["the table was not understood"])
+    expect("there are routes", [] if len(routes) > 40 else ["the route table could not be parsed"])
     expect("every route is in the document",
            (f"{method} {path}" for method, path in routes.keys() - operations.keys()))
     expect("every path of the document is a route",
            (f"{method} {path}" for method, path in operations.keys() - routes.keys()))
     shared = [key for key in routes if key in operations]
-    expect("operations have the names and permissions of the routes",
+    expect("operations and routes have the same names and permissions",
            (f"{key}: {routes[key]}" for key in shared
             if routes[key] != (operations[key]["operationId"], operations[key].get("x-permission"))))
-    expect("open routes and no others are without a token",
+    expect("exactly the open routes need no token",
            (f"{key}" for key in shared
             if (routes[key][1] is None) != (operations[key].get("security") == [])))
     expect("every call has an example with its answer", without_examples(operations))
     expect("every call has 414, and those with a body 422", without_answers(operations))
-    expect("bodies take no unknown members", open_bodies(document))
+    expect("bodies accept no unknown members", open_bodies(document))
     sys.exit(failures > 0)
 
 

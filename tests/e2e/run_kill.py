@@ -1,4 +1,4 @@
-"""Runs plans with `everstep run`, kills it with SIGKILL at random moments, runs it again.
+"""Runs plans with `everstep run`, kills it with SIGKILL at random times and runs it again.
 
 usage: run_kill.py PROGRAM DIRECTORY KILLS SEED
 
@@ -56,11 +56,11 @@ steps:
 """
 TRACE = 'echo $EVERSTEP_RUN_ID $EVERSTEP_STEP_ID $EVERSTEP_ATTEMPT >>{{ inputs.effects }}'
 
-# How each unit ends, and after how many attempts.
+# How each unit must end, and after how many attempts.
 ENDS = {step: ("StepCompleted", 1) for step in ("first", "north", "south", "each", "pause", "last")}
 ENDS.update({f"each:{item}": ("StepCompleted", 1) for item in range(6)})
 ENDS.update({"stubborn": ("StepCompleted", 3), "hopeless": ("StepFailed", 2)})
-QUIET = ("each", "pause")  # no program of their own
+QUIET = ("each", "pause")  # units without a program
 
 
 class Failure(Exception):
@@ -81,7 +81,7 @@ class World:
         self.random = random.Random(seed)
         self.runs = 0
         self.kills = 0
-        self.complete = set()  # (run, step) that the log said to be complete
+        self.complete = set()  # (run, step) that the log reported as complete
         self.lines_seen = 0
         with open(self.plan, "w", encoding="utf-8") as file:
             file.write(PLAN.replace("TRACE", TRACE))
@@ -104,7 +104,7 @@ class World:
             check=False,
         )
         if done.returncode != 0:
-            return []  # killed before the run was there
+            return []  # killed before the run existed
         return json.loads(done.stdout)
 
     def lines(self):
@@ -112,7 +112,7 @@ class World:
             return [line.split() for line in file.read().splitlines()]
 
     def run_once(self, run_id):
-        """Lets the run go on for a random time. Answers whether it ended by itself."""
+        """Lets the run continue for a random time. Returns whether it ended by itself."""
         process = self.start(run_id)
         try:
             _, errors = process.communicate(timeout=self.random.uniform(0.005, KILL_AFTER_MAX))
@@ -125,7 +125,7 @@ class World:
         return True
 
     def look(self, run_ids):
-        """The program does not run. What was complete when it was looked at before stayed so."""
+        """Requires: the program is not running. Checks that completed steps stay complete."""
         lines = self.lines()
         for run_id, step, attempt in lines[self.lines_seen :]:
             expect(
@@ -151,7 +151,7 @@ class World:
             step, attempt = event.get("stepId"), event["logicalAttemptId"]
             if event["eventType"] == "StepStarted":
                 is_over = step in ends and ends[step][0] != "StepFailed"
-                expect(not is_over, f"{run_id} {step} began again")
+                expect(not is_over, f"{run_id} {step} started again")
                 deliveries[step, attempt] += 1
                 expect(
                     event["engineAttemptId"] == deliveries[step, attempt],
@@ -172,7 +172,7 @@ class World:
                 count <= delivered,
                 f"{run_id} {step} attempt {attempt} ran {count} times for {delivered} deliveries",
             )
-        expect(not executed, f"{run_id} executed what its log does not know: {dict(executed)}")
+        expect(not executed, f"{run_id} executed attempts that its log does not contain: {dict(executed)}")
 
     def finish(self, run_id):
         process = self.start(run_id)
@@ -194,7 +194,7 @@ def main(program, directory, kills, seed):
         while len(open_runs) < RUNS_AT_ONCE:
             world.runs += 1
             open_runs.append(f"run-{world.runs}")
-        # The others go on too while one is watched.
+        # The other runs continue too while one is watched.
         run_id = world.random.choice(open_runs)
         if world.run_once(run_id):
             open_runs.remove(run_id)

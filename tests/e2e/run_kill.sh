@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Kills `everstep run` with SIGKILL, again and again, while it executes plans whose steps leave a
-# trace outside, starts it again each time, and checks that every attempt was made, that no step ran
-# again after the log said it was complete, and that every run ends as its plan says.
+# Repeatedly kills `everstep run` with SIGKILL while it executes plans whose steps leave a trace
+# outside, and restarts it each time. Checks that every attempt was made, that no step ran again
+# after the log reported it complete, and that every run ends as its plan says.
 # usage: run_kill.sh [PROGRAM [KILLS [SEED]]]
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python SDK against the real server: its own tests, and the example as a user would run it.
+# The Python SDK with the real server: its own tests, and the example as a user would run it.
 # Usage: sdk_python.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -24,15 +24,15 @@ worker=$!
 children+=("$worker")
 timeout 30 python3 "$source_dir/examples/python_worker.py" start "$source_dir/examples/worker.yaml" >out 2>err
 status=$?
-expect "the example's run is done by the example's worker" \
+expect "the example's worker completes the example's run" \
   '((status == 0)) && says "charged 25 EUR, parcel parcel-1"'
 timeout 30 python3 "$source_dir/examples/python_worker.py" start "$source_dir/examples/worker.yaml" 5000 >out 2>err
 status=$?
-expect "a card that is declined fails the run with the worker's code" '((status == 1)) && says CARD_DECLINED'
+expect "a declined card fails the run with the worker's code" '((status == 1)) && says CARD_DECLINED'
 kill -TERM "$worker"
 wait "$worker"
 status=$?
-expect "the worker leaves when it is asked to" '((status == 0))'
+expect "the worker stops when asked to" '((status == 0))'
 kill -TERM "$server"
 wait "$server"
 

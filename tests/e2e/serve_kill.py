@@ -1,4 +1,4 @@
-"""Kills `everstep serve` under HTTP load and judges from outside what it has kept.
+"""Kills `everstep serve` under HTTP load and checks from outside what it has kept.
 
 usage: serve_kill.py PROGRAM DIRECTORY KILLS SOAK_SECONDS SEED
 
@@ -81,7 +81,7 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        expect(self.process.wait(30) == 0, f"it did not stop well: {self.said()}")
+        expect(self.process.wait(30) == 0, f"it did not stop cleanly: {self.said()}")
 
     def said(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
@@ -93,14 +93,14 @@ class Server:
 
 
 class Client:
-    """One connection that is made again when it breaks."""
+    """One connection, reopened when it breaks."""
 
     def __init__(self, port):
         self.port = port
         self.connection = None
 
     def once(self, method, path, body=None, headers=None):
-        """Status and document, or None: there was no answer."""
+        """Returns status and document, or None if there was no answer."""
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
@@ -116,7 +116,7 @@ class Client:
         return answer.status, json.loads(text) if is_json and text else text
 
     def until_answered(self, method, path, body, headers, stop):
-        """Repeats what has no answer, or one that says to try again. None: told to stop."""
+        """Retries until there is an answer that does not ask to retry. None if told to stop."""
         while not stop.is_set():
             answer = self.once(method, path, body, headers)
             if answer and answer[0] < 500 and answer[0] != 409:
@@ -126,7 +126,7 @@ class Client:
 
 
 class Load:
-    """Clients, and what they were told."""
+    """Clients, and the answers they got."""
 
     def __init__(self, port):
         self.port = port
@@ -161,8 +161,8 @@ class Load:
         while not self.stop.is_set():
             run = f"log-{number}-{count // 50}"
             step = f"s{count % 50}"
-            # With its attempts named the event is the same one when it is sent again, also by who
-            # had no answer before the server was killed.
+            # Naming the attempts keeps the event the same when it is sent again, also by a client
+            # that got no answer before the server was killed.
             attempts = {"logicalAttemptId": 1, "engineAttemptId": 1}
             events = [{"eventType": "StepStarted", "runId": run, "stepId": step, **attempts}]
             if count % 50 == 0:
@@ -218,7 +218,7 @@ class Load:
             body = json.dumps({"reports": reports, "max": 50, "waitMs": 200})
             answer = client.once("POST", f"/v1/workers/{worker}/poll", body)
             if answer is None or answer[0] == 404:
-                worker = None  # what it held is delivered again
+                worker = None  # its tasks are delivered again
                 reports = []
                 continue
             expect(answer[0] == 200, f"poll: {answer}")
@@ -230,11 +230,11 @@ class Load:
                 return
 
     def settle(self):
-        """Stops makers, lets workers go on until every run has ended."""
+        """Stops the producers and lets workers continue until every run has ended."""
         self.stop.set()
         for thread in self.threads[: APPENDERS + STARTERS]:
             thread.join(30)
-            expect(not thread.is_alive(), "a client does not end")
+            expect(not thread.is_alive(), "a client does not stop")
         expect(not self.faults, "; ".join(self.faults))
         client = Client(self.port)
         until = time.monotonic() + END_WITHIN
@@ -273,7 +273,7 @@ def judge(load, port):
         )
         for event in events[1:]:
             key = run, event["stepId"]
-            expect(key not in kept, f"{key} stands twice in the log")
+            expect(key not in kept, f"{key} is in the log twice")
             kept[key] = event["eventId"]
     for key, event_id in load.appended.items():
         expect(kept.get(key) == event_id, f"{key} was acknowledged as {event_id}: {kept.get(key)}")
@@ -291,18 +291,18 @@ def judge(load, port):
         len({run for run, _ in load.started.values()}) == len(load.started),
         "two requests were given one run",
     )
-    # A request that had no answer yet may have made a run too.
+    # A request without an answer may have created a run too.
     extra = len(runs) - len(load.started)
     expect(0 <= extra <= STARTERS, f"{len(runs)} runs for {len(load.started)} acknowledged starts")
     for request, (run, n) in load.started.items():
-        expect(run in runs, f"{request} was acknowledged as {run} and is not there")
+        expect(run in runs, f"{request} was acknowledged as {run} but does not exist")
         _, view = client.once("GET", f"/v1/runs/{run}")
         expect(view["result"] == {"n": n}, f"{run} ended with {view.get('result')}, not {n}")
     return len(kept), len(runs)
 
 
 def judge_keys(load, port):
-    """An answer that was given is given again, whatever happened to the server since."""
+    """Checks that repeating a request repeats its answer, whatever happened to the server since."""
     client = Client(port)
     for key, (body, status, document) in load.answers.items():
         headers = {"Idempotency-Key": key}
@@ -334,12 +334,12 @@ def kill_rounds(server, kills, seed):
         check=False,
     )
     expect(verified.returncode == 0, f"log verify: {verified.stdout} {verified.stderr}")
-    print(f"ok - {kills} kills, {events} events and {runs} runs, all there once")
-    print(f"ok - {keys} answers, the same again and none to another request")
+    print(f"ok - {kills} kills, {events} events and {runs} runs, each exactly once")
+    print(f"ok - {keys} answers repeated, none to a different request")
 
 
 def fill(port, seconds):
-    """Writes so much that buffers and caches have their full size."""
+    """Writes enough to fill buffers and caches."""
     client = Client(port)
     steps = [{"eventType": "StepStarted", "runId": "RUN", "stepId": f"s{i}"} for i in range(999)]
     text = json.dumps([{"eventType": "RunStarted", "runId": "RUN"}, *steps])
@@ -376,7 +376,7 @@ def soak(server, seconds):
 def main(program, directory, kills, seconds, seed):
     began = time.monotonic()
     killed = Server(program, os.path.join(directory, "killed"))
-    # So few that answers are forgotten all the time, in memory and in the store.
+    # So few that answers are evicted all the time, in memory and in the store.
     soaked = Server(program, os.path.join(directory, "soaked"), EVERSTEP_IDEMPOTENCY_KEYS="2000")
     try:
         kill_rounds(killed, kills, seed)

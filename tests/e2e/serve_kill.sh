@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kills `everstep serve` with SIGKILL, again and again, while clients append events, start runs and do
-# their tasks over HTTP, starts it again each time, and checks from outside that whatever was
-# acknowledged is there exactly once and that every run ends. Then serves under load and checks that
-# memory stays flat.
+# Repeatedly kills `everstep serve` with SIGKILL while clients append events, start runs and execute
+# their tasks over HTTP, and restarts it each time. Checks from outside that everything acknowledged
+# exists exactly once and that every run ends. Then serves under load and checks that memory stays
+# flat.
 # usage: serve_kill.sh [PROGRAM [KILLS [SOAK_SECONDS [SEED]]]]
 set -euo pipefail
 

@@ -1,4 +1,5 @@
-# What zsh makes of a line when Tab is pressed at its end, in a shell of its own with completions from FOLDER.
+# Prints how zsh completes a line when Tab is pressed at its end, in a separate shell with
+# completions from FOLDER.
 # Usage: zsh -f zsh_tab.zsh FOLDER LINE
 zmodload zsh/zpty
 zpty shell zsh -f -i
