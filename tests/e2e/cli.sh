@@ -175,7 +175,7 @@ exec 7>&-
 wait "$waiter"
 status=$?
 cp waited out
-expect "--wait gets the store once its owner has ended" '((status == 0)) && says "compacted:"'
+expect "a command that waits for the store gets it once its owner has ended" '((status == 0)) && says "compacted:"'
 for ((i = 0; i < 20000; ++i)); do printf '{"eventType":"ContextUpdated","runId":"a","correlationId":"c"}\n'; done >many.ndjson
 "$everstep" log append many.ndjson --store "$store" --batch 16 >answers 2>err &
 appender=$!

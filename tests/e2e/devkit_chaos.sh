@@ -2,9 +2,8 @@
 # An application of Workflow DevKit and its server, killed at random under load.
 # EVERSTEP_CHAOS_SECONDS: duration (10). EVERSTEP_CHAOS_SEED: the order of kills.
 # EVERSTEP_CHAOS_RUNTIMES: the generations of the runtime to test, one after another (next); stable,
-# suite,
-# next. EVERSTEP_CHAOS_LONG: the workflow with long steps: number of steps, their ms, and runs (6
-# 400 40).
+# suite, next. EVERSTEP_CHAOS_LONG: the workflow with long steps: number of steps, their ms, and runs
+# (6 400 40).
 # Usage: devkit_chaos.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 

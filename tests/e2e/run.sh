@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Running plans from the outside: the data folder, its owner and visitors, what is shown, and what
+# Running plans from the outside: the data folder, its owner and visitors, the output, and what
 # happens when a run is interrupted or its process killed.
 # Usage: run.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
@@ -20,7 +20,8 @@ steps:
   - {stepId: bye, kind: echo, inputs: {message: "{{ steps.hello.result.message }}, bye"}}
 outputs: {said: "{{ steps.bye.result.message }}", times: "{{ inputs.times }}"}
 YAML
-# Each step notes that it ran; a step that was begun and killed is noted again, a finished one never.
+# Each step records that it ran; a step that was started and killed is recorded again, a completed
+# one never.
 cat >slow.yaml <<YAML
 metadata: {planId: slow, planVersion: "1.0"}
 steps:
@@ -85,47 +86,47 @@ YAML
 
 # ---- plan check, plan graph
 run plan check greet.yaml fails.yaml
-expect "a right plan is said to be right, with its inputs" \
+expect "a valid plan is reported as valid, with its inputs" \
   '((status == 0)) && says "greet.yaml: ok: plan greet 1.0, 2 steps" && says "who is greeted" && says "fails.yaml: ok"'
 run plan check broken.yaml greet.yaml
 expect "all faults of a plan are named with line and column" \
   '((status == 3)) && grep -qE "^broken.yaml:3:[0-9]+: error: " out && grep -qE "^broken.yaml:4:[0-9]+: error: " out && says "greet.yaml: ok"'
 run plan check broken.yaml --output json
-expect "faults come as JSON too" '((status == 3)) && json "not v[0][\"ok\"] and {f[\"line\"] for f in v[0][\"faults\"]} >= {3, 4}"'
+expect "faults can be printed as JSON" '((status == 3)) && json "not v[0][\"ok\"] and {f[\"line\"] for f in v[0][\"faults\"]} >= {3, 4}"'
 sed 's/kind: echo/kind: train-model/' greet.yaml >trained.yaml
 run plan check trained.yaml
-expect "a kind that no tool has is refused" '((status == 3)) && says "there is no tool" && says train-model'
+expect "an unknown kind is refused" '((status == 3)) && says "there is no tool" && says train-model'
 run plan check --workers trained.yaml
-expect "and is fine where workers do it" '((status == 0)) && says "trained.yaml: ok"'
+expect "an unknown kind is accepted with --workers" '((status == 0)) && says "trained.yaml: ok"'
 run plan check nowhere.yaml
-expect "a plan that is not there exits 4" '((status == 4)) && says "nowhere.yaml"'
+expect "a missing plan exits 4" '((status == 4)) && says "nowhere.yaml"'
 run plan graph greet.yaml
 expect "a plan is drawn for the terminal" '((status == 0)) && says hello && says bye'
 run plan graph greet.yaml --form mermaid
-expect "and as Mermaid" '((status == 0)) && grep -qE "^(flowchart|graph) " out'
+expect "a plan is drawn as Mermaid" '((status == 0)) && grep -qE "^(flowchart|graph) " out'
 run plan graph greet.yaml --form dot
-expect "and as DOT" '((status == 0)) && grep -qE "^digraph " out'
+expect "a plan is drawn as DOT" '((status == 0)) && grep -qE "^digraph " out'
 
 # ---- run
 run ls
-expect "before the first run there is no store" '((status == 4)) && says STORE_NOT_FOUND err && [[ ! -e data ]]'
+expect "there is no store before the first run" '((status == 4)) && says STORE_NOT_FOUND err && [[ ! -e data ]]'
 run run greet.yaml --input name=Ada
 expect "a plan runs to its end" '((status == 0)) && says "completed" && says "hello Ada, bye" && says "is COMPLETED after"'
 greeted=$(newest greet)
-expect "the run's id is made of plan, inputs and number" '[[ $greeted =~ ^greet-[0-9a-f]{8}-1$ ]]'
+expect "the run's id consists of plan, inputs and number" '[[ $greeted =~ ^greet-[0-9a-f]{8}-1$ ]]'
 expect "the data folder is for its user only" '[[ $(stat -c %a data) == 700 && -d data/store ]]'
-expect "the socket is gone with its process" '[[ ! -e data/owner.sock ]]'
+expect "the socket is removed when its process ends" '[[ ! -e data/owner.sock ]]'
 run run greet.yaml --input name=Ada --no-watch
-expect "running again behind the end starts the next run" \
+expect "running a completed plan again starts the next run" \
   '((status == 0)) && ! says started && [[ $(newest greet) == "${greeted%-1}-2" ]]'
 run run greet.yaml --input name=Bea --no-watch
-expect "other inputs are other runs" '((status == 0)) && [[ $(newest greet) != "${greeted%-*}"* ]]'
+expect "other inputs give other runs" '((status == 0)) && [[ $(newest greet) != "${greeted%-*}"* ]]'
 echo '{"name":"Cyd","times":2}' >inputs.json
 run run greet.yaml --input-file inputs.json --input times=3 --run-id mine --output json
-expect "inputs come from a file, options go before it, events as NDJSON" \
+expect "inputs come from a file, options override it, events as NDJSON" \
   '((status == 0)) && says "\"runId\":\"mine\"" && says RunCompleted && ! grep -qv "^{" out'
 run show mine
-expect "show tells inputs, steps and result" \
+expect "show prints inputs, steps and result" \
   '((status == 0)) && says "\"times\":3" && says "✔ hello" && says "hello Cyd, bye"'
 run run greet.yaml --run-id mine
 expect "a run that has ended is shown, not run again" '((status == 0)) && says "mine had ended before" && says COMPLETED'
@@ -138,26 +139,26 @@ expect "a plan with faults does not run" '((status == 3)) && says "broken.yaml:3
 run run fails.yaml
 expect "a failed run exits 1 and says why" '((status == 1)) && says "is FAILED" && says EXIT_STATUS'
 run run retries.yaml
-expect "a retry and a loop are told of" \
+expect "a retry and a loop are reported" \
   '((status == 0)) && says "will retry" && says "started, attempt 2" && says "5/5"'
 echo hidden | timeout 10 "$everstep" secret set billing/key >out 2>err
 status=$?
-expect "a secret is kept" '((status == 0)) && says "version 1" && [[ $(stat -c %a data/secrets) == 600 ]]'
+expect "a secret is stored" '((status == 0)) && says "version 1" && [[ $(stat -c %a data/secrets) == 600 ]]'
 run secret list
 expect "secrets are listed by name" '((status == 0)) && says billing/key && ! says hidden'
 run secret remove billing/key
 expect "and removed" '((status == 0)) && run secret list && ! says billing/key'
 
-# ---- looking at a store at rest
+# ---- reading a store that no process has open
 run ls --status completed
 expect "ls lists runs by status" '((status == 0)) && says mine && ! says fails-'
 run show mine --output json
 expect "show has a JSON form" 'json "v[\"status\"] == \"COMPLETED\" and len(v[\"steps\"]) == 2"'
 run events mine --type StepCompleted --dialect devkit
-expect "events come in any dialect" '((status == 0)) && lines 2 && says step_completed'
+expect "events can be printed in any dialect" '((status == 0)) && lines 2 && says step_completed'
 retried=$(newest retries)
 run timeline "$retried"
-expect "timeline draws a bar for each step, attempts apart and waits hatched" \
+expect "timeline draws a bar for each step, with separate attempts and hatched waits" \
   '((status == 0)) && grep -qE "^flaky .*▒.*, 2 attempts$" out && grep -qE "^many .*█" out && says "┃"'
 run timeline "$retried" --ascii --items
 expect "in ASCII too, with the turns of loops" '((status == 0)) && ! LC_ALL=C grep -qP "[^\x00-\x7F]" out && says many:4'
@@ -169,7 +170,7 @@ expect "replay shows the state as of an event and the events around it" \
 run replay mine --to 999
 expect "replay beyond the end is refused" '((status == 2))'
 run why mine
-expect "why of a run that has ended says so" '((status == 0)) && says "complete"'
+expect "why reports that a run has ended" '((status == 0)) && says "complete"'
 run signal mine pause
 expect "a signal to a run that has ended is refused" '((status == 1)) && says RUN_TERMINAL err'
 run signal mine explode
@@ -177,36 +178,36 @@ expect "a signal that does not exist is a usage error" '((status == 2)) && says 
 run show nobody
 expect "a run that does not exist exits 4" '((status == 4)) && says RUN_NOT_FOUND err'
 run deliver nobody
-expect "a token that nobody waits for exits 4" '((status == 4)) && says HOOK_NOT_FOUND err'
+expect "an unknown token exits 4" '((status == 4)) && says HOOK_NOT_FOUND err'
 
-# ---- killed, and run again
+# ---- killed and restarted
 begin killed run slow.yaml
 wait_for 'says two effects 2>/dev/null'
 kill -9 "$child"
 finish killed 2>/dev/null
 slow=$(newest slow)
 run show "$slow"
-expect "a killed run stays as it was" '((status == 0)) && says RUNNING && says "✔ one"'
+expect "a killed run keeps its state" '((status == 0)) && says RUNNING && says "✔ one"'
 run why "$slow"
 expect "why says what it waits for" '((status == 0)) && says "two"'
 run run slow.yaml
-expect "the same command goes on with it" '((status == 0)) && says "going on with $slow" && says "is COMPLETED"'
-expect "a completed step was not run again, the broken one was" \
+expect "the same command continues the run" '((status == 0)) && says "going on with $slow" && says "is COMPLETED"'
+expect "a completed step is not run again, an interrupted one is" \
   '(($(grep -c one effects) == 1 && $(grep -c two effects) == 2 && $(grep -c three effects) == 1))'
 
-# ---- interrupted, and run again
+# ---- interrupted and restarted
 rm effects
 begin paused run slow.yaml
 wait_for 'says one effects 2>/dev/null'
 kill -INT "$child"
 finish paused
 slow=$(newest slow)
-expect "Ctrl-C pauses the run behind the step that runs: exit 9" \
+expect "Ctrl-C pauses the run after the running step: exit 9" \
   '((status == 9)) && says "is PAUSED" && says "go on with: everstep run slow.yaml" && lines 1 effects'
 run signal "$slow" resume
-expect "a run at rest can be resumed" '((status == 0)) && says ACCEPTED'
+expect "a run without a process can be resumed" '((status == 0)) && says ACCEPTED'
 run signal "$slow" PAUSE --reason "not today" --signal-id s-1
-expect "and paused" '((status == 0)) && says ACCEPTED'
+expect "a run without a process can be paused" '((status == 0)) && says ACCEPTED'
 run signal "$slow" pause --reason "not today" --signal-id s-1
 expect "the same signal id counts once" '((status == 0)) && says "decided before"'
 run why "$slow"
@@ -229,13 +230,13 @@ kill -INT "$child"
 sleep 0.2
 kill -TERM "$child"
 finish twice
-expect "interrupts at the same time are one: exit 9" '((status == 9)) && says "is PAUSED" && ! says cancelling'
+expect "simultaneous interrupts count as one: exit 9" '((status == 9)) && says "is PAUSED" && ! says cancelling'
 
 # ---- an owner and its visitors
 begin owner run asks.yaml --run-id asked
 owner=$child
 wait_for 'says "everstep deliver payment" owner.out'
-expect "a step that waits shows the command to answer it" 'says "everstep deliver payment" owner.out'
+expect "a waiting step shows the command to answer it" 'says "everstep deliver payment" owner.out'
 expect "the owner has a socket for its user only" '[[ $(stat -c %a data/owner.sock) == 600 ]]'
 run show asked
 expect "show asks the owner" '((status == 0)) && says RUNNING && says "⚑ payment"'
@@ -249,19 +250,19 @@ run replay asked --to 1
 expect "replay asks the owner" '((status == 0)) && says asked'
 run run greet.yaml --input name=Dan
 expect "a second run goes to the owner" '((status == 0)) && says "hello Dan, bye"'
-expect "which is still the owner" 'kill -0 $owner && [[ -e data/owner.sock ]]'
+expect "the owner keeps running" 'kill -0 $owner && [[ -e data/owner.sock ]]'
 run run fails.yaml --no-watch
-expect "its exit code comes back" '((status == 1)) && says "is FAILED"'
+expect "the exit code of a run at the owner is passed on" '((status == 1)) && says "is FAILED"'
 run run greet.yaml --input nobody=1
-expect "and its errors" '((status == 3)) && says nobody err'
+expect "errors of a run at the owner are passed on" '((status == 3)) && says nobody err'
 run signal asked pause
 expect "a signal goes to the owner" '((status == 0)) && says ACCEPTED'
 run signal asked resume
-expect "and the next" '((status == 0)) && wait_for "says resumed owner.out"'
+expect "so does the next signal" '((status == 0)) && wait_for "says resumed owner.out"'
 printf '{"eventType":"RunStarted","runId":"x"}\n' | timeout 10 "$everstep" log append \
   --store data/store --lock-timeout 100ms >out 2>err
 status=$?
-expect "a second owner is refused and told who the first is" \
+expect "a second owner is refused, and the first one is named" \
   '((status == 5)) && says STORE_LOCKED err && says "process $owner" err'
 begin follower events asked --follow --output ndjson
 follower=$child
@@ -276,25 +277,25 @@ finish owner
 expect "the owner ends with its own run" '((status == 0)) && says "\"amount\":7"'
 child=$visitor
 finish visitor
-expect "a visitor's run goes on in the visitor" '((status == 0)) && says "going on with visited" && says "is COMPLETED"'
+expect "the visitor continues its run when the owner has ended" '((status == 0)) && says "going on with visited" && says "is COMPLETED"'
 wait_for 'says RunCompleted follower.out'
 kill -INT "$follower"
 child=$follower
 finish follower
-expect "who follows events loses none and sees none twice" \
+expect "followed events are neither lost nor repeated" \
   '((status == 130)) && says RunCompleted && (($(sort out | uniq -d | wc -l) == 0))'
 
 begin stopped run asks.yaml --run-id asked-again --input token=again
 wait_for 'says "deliver again" stopped.out'
 kill -STOP "$child"
 run ls --lock-timeout 100ms
-expect "an owner that does not answer does not stop those who read" '((status == 0)) && says asked-again'
+expect "readers work although the owner does not answer" '((status == 0)) && says asked-again'
 run why asked-again --lock-timeout 100ms
-expect "others are told who it is" '((status == 5)) && says "process $child" err && says "does not answer" err'
+expect "others get an error that names the owner" '((status == 5)) && says "process $child" err && says "does not answer" err'
 kill -CONT "$child"
 run deliver again
 finish stopped
-expect "and later it goes on" '((status == 0))'
+expect "the owner continues later" '((status == 0))'
 
 # ---- alerts
 begin alarmed run stuck.yaml --run-id alarmed
@@ -306,9 +307,9 @@ run signal alarmed EMERGENCY_STOP --reason "smells of smoke"
 expect "an emergency stop is accepted" '((status == 0)) && says ACCEPTED'
 child=${children[-2]}
 finish alarmed
-expect "and raises an alert where the run is watched: exit 8" \
+expect "it raises an alert where the run is watched: exit 8" \
   '((status == 8)) && says "alert P1 DESTRUCTIVE_SIGNAL, run alarmed: EMERGENCY_STOP: smells of smoke"'
-expect "the program that ran is gone" '! kill -0 "$(cat hanging)" 2>/dev/null'
+expect "the step's program was killed" '! kill -0 "$(cat hanging)" 2>/dev/null'
 run deliver bystander
 child=$bystander
 finish stopper
@@ -318,7 +319,7 @@ expect "a visitor sees no alerts of other runs" '((status == 0)) && ! says alert
 begin signs run signs.yaml --run-id signed
 wait_for 'says "everstep approve signed" signs.out'
 run approve signed --reason fine
-expect "a run is approved" '((status == 0)) && wait_for "says \"everstep deliver\" signs.out"'
+expect "a run can be approved" '((status == 0)) && wait_for "says \"everstep deliver\" signs.out"'
 token=$(sed -n 's/.*everstep deliver \([^ ]*\).*/\1/p' signs.out | tail -n 1)
 run deliver "$token" --reject --comment "too early"
 finish signs
@@ -326,13 +327,13 @@ expect "a rejected approval fails the run" '((status == 1)) && says "too early"'
 begin holds run holds.yaml --run-id held
 wait_for 'says EXIT_STATUS holds.out'
 run why held
-expect "why names the held step and the way out" '((status == 0)) && says "held" && says "retry --step load"'
+expect "why names the held step and how to continue" '((status == 0)) && says "held" && says "retry --step load"'
 run signal held retry --step load --role Viewer
 expect "a viewer may not retry" '((status == 1)) && says AUTHZ_DENIED'
 touch loadable
 run signal held retry --step load
 finish holds
-expect "a retried step goes on" '((status == 0)) && says "is COMPLETED"'
+expect "a retried step continues" '((status == 0)) && says "is COMPLETED"'
 
 # ---- the folder
 run run greet.yaml --data "$work/other" --no-watch
@@ -340,13 +341,13 @@ expect "--data names another folder" '((status == 0)) && [[ -d other/store ]]'
 EVERSTEP_DATA='' XDG_STATE_HOME=$work/state run run greet.yaml --no-watch
 expect "the XDG state folder is the default" '((status == 0)) && [[ -d state/everstep/store ]]'
 EVERSTEP_DATA='' run run greet.yaml --no-watch
-expect "else it is below the home" '((status == 0)) && [[ -d home/.local/state/everstep/store ]]'
+expect "without it, the state folder is below the home folder" '((status == 0)) && [[ -d home/.local/state/everstep/store ]]'
 long=$work/$(printf 'long%.0s' $(seq 40))
 begin long run asks.yaml --run-id deep --data "$long"
 wait_for 'says "deliver payment --data" long.out || says "deliver" long.out'
 run deliver payment --data "$long"
 finish long
-expect "a folder with a long name has a socket too" '((status == 0)) && says "is COMPLETED"'
+expect "a socket works in a folder with a long name" '((status == 0)) && says "is COMPLETED"'
 
 # ---- on a terminal
 cat >screen.py <<'PYTHON'
@@ -382,6 +383,6 @@ expect "no line is wider than the terminal" \
   'python3 widths.py 40'
 TERM=xterm NO_COLOR=1 timeout 20 python3 screen.py "$everstep" run greet.yaml --new >out 2>err
 status=$?
-expect "NO_COLOR is heeded" '((status == 0)) && ! grep -qP "\x1b\[[0-9;]+m" out'
+expect "NO_COLOR is respected" '((status == 0)) && ! grep -qP "\x1b\[[0-9;]+m" out'
 
 exit $((failures > 0))

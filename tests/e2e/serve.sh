@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A server from the outside: its start and stop, tokens, commands with --server, settings, doctor.
+# A server from the outside: starting and stopping, tokens, commands with --server, settings,
+# doctor.
 # Usage: serve.sh [PROGRAM]. Prints "ok - …" or "not ok - …" for each check; exits 1 if one failed.
 set -uo pipefail
 
@@ -7,7 +8,7 @@ zsh_tab=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/zsh_tab.zsh
 source "$(dirname "${BASH_SOURCE[0]}")/checks.bash"
 unset "${!EVERSTEP_@}" 2>/dev/null
 export EVERSTEP_DATA=$work/data
-# serve NAME ARGUMENT...: a server on a free port; leaves $child and $url.
+# serve NAME ARGUMENT...: starts a server on a free port; sets $child and $url.
 serve() {
   local name=$1
   shift
@@ -15,7 +16,7 @@ serve() {
   wait_for "says 'listening on ' $name.out || ! kill -0 $child 2>/dev/null"
   url=$(sed -n 's/^listening on //p' "$name.out" | head -n 1)
 }
-# stop NAME: SIGTERM; leaves $status and how long it took in $took (milliseconds).
+# stop NAME: sends SIGTERM; sets $status, and $took to the milliseconds until it ended.
 stop() {
   local begun=$(date +%s%3N)
   kill -TERM "$child"
@@ -51,22 +52,22 @@ YAML
 
 # ---- the first start
 serve first
-expect "a server says where it listens" '[[ $url == http://127.0.0.1:* ]]'
-expect "and where the first admin's token is" 'says "admin-token" first.out && [[ -s data/admin-token ]]'
+expect "a server prints where it listens" '[[ $url == http://127.0.0.1:* ]]'
+expect "a server prints where the first admin's token is" 'says "admin-token" first.out && [[ -s data/admin-token ]]'
 first_token=$(<data/admin-token)
-expect "which only its user can read" '[[ $(stat -c %a data/admin-token) == 600 ]]'
+expect "only its user can read the admin's token" '[[ $(stat -c %a data/admin-token) == 600 ]]'
 export EVERSTEP_SERVER=$url
 run ls
-expect "without a token nothing is told" '((status == 11)) && says "Authorization" err'
+expect "calls without a token are refused" '((status == 11)) && says "Authorization" err'
 EVERSTEP_TOKEN=est_wrong run ls
-expect "nor with a wrong one" '((status == 11)) && says "not valid" err && says "help UNAUTHENTICATED" err && ! says est_wrong err'
+expect "calls with a wrong token are refused" '((status == 11)) && says "not valid" err && says "help UNAUTHENTICATED" err && ! says est_wrong err'
 run ls --token-file data/admin-token
 expect "with a token runs are listed" '((status == 0)) && says "0 runs"'
 run ls --token-file nowhere
-expect "a token file that is not there is named" '((status == 2)) && says nowhere err'
+expect "a missing token file is named" '((status == 2)) && says nowhere err'
 export EVERSTEP_TOKEN_FILE=$work/data/admin-token
 run ls --data data --server "$url"
-expect "a folder and a server contradict each other" '((status == 2)) && says contradict err'
+expect "--data and --server contradict each other" '((status == 2)) && says contradict err'
 run ls --tenant other
 expect "the tenant comes from the token" '((status == 2)) && says "what the token says" err'
 
@@ -80,17 +81,17 @@ run_id=$(cat out)
 expect "start prints the run's id" '((status == 0)) && lines 1 && [[ -n $run_id ]]'
 wait_for '"$everstep" show "$run_id" >out 2>err && says COMPLETED'
 run show "$run_id"
-expect "and show its end" '((status == 0)) && says COMPLETED && says "hello Bea"'
+expect "show prints its end" '((status == 0)) && says COMPLETED && says "hello Bea"'
 run events "$run_id" --until-end
 expect "events are printed in order" '((status == 0)) && says RunStarted && says RunCompleted'
 run timeline "$run_id"
 expect "a timeline is drawn" '((status == 0)) && says hello'
 run replay "$run_id" --to 1
-expect "a run is shown as it was" '((status == 0)) && says "Up to here"'
+expect "replay shows an earlier state" '((status == 0)) && says "Up to here"'
 run ls --output json
 expect "runs are listed as JSON" '((status == 0)) && says "\"runId\": \"ada\""'
 run start asks.yaml --run-id asks
-expect "start takes an id" '((status == 0)) && [[ $(cat out) == asks ]]'
+expect "start accepts an id" '((status == 0)) && [[ $(cat out) == asks ]]'
 wait_for '"$everstep" why asks >out 2>err && says approval'
 run why asks
 expect "why says what a run waits for" '((status == 0)) && says approval'
@@ -100,14 +101,14 @@ expect "show says how to answer" '[[ -n $token ]]'
 run deliver "$token" --approve
 expect "deliver answers" '((status == 0)) && says "delivered to asks"'
 wait_for '"$everstep" show asks >out 2>err && says COMPLETED'
-expect "and the run goes on" 'says COMPLETED'
+expect "the run continues" 'says COMPLETED'
 run start asks.yaml --run-id asks-2
 run signal asks-2 cancel --reason enough
 expect "signals are decided by the server" '((status == 0)) && says "CANCEL of asks-2: ACCEPTED"'
 run signal nobody cancel
 expect "an unknown run is not found" '((status == 4))'
 run run parent.yaml
-expect "a plan beside the file is refused with a reason" '((status == 3)) && says "which a server does not see" err'
+expect "a plan that references another plan file is refused with a reason" '((status == 3)) && says "which a server does not see" err'
 run start unknown-plan
 expect "an unknown plan is not found" '((status == 4)) && says PLAN_NOT_FOUND err'
 begin paused run asks.yaml --run-id asks-3
@@ -123,66 +124,66 @@ expect "a second server on the folder is refused" '((status == 5)) && says "owns
 run serve --data other --dev --listen 0.0.0.0:0
 expect "--dev is refused on other addresses" '((status == 2)) && says loopback err'
 run serve --data other --io-threads many
-expect "a flag that cannot be is named" '((status == 2)) && says "--io-threads takes a whole number" err'
+expect "an invalid flag value is named" '((status == 2)) && says "--io-threads takes a whole number" err'
 
 # ---- tokens
 run token create ci --role operator
 token=$(cat out)
-expect "a token is made and printed" '((status == 0)) && [[ $token == est_* ]] && ! says "$token" err'
+expect "a token is created and printed" '((status == 0)) && [[ $token == est_* ]] && ! says "$token" err'
 EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run ls
-expect "it can be used" '((status == 0))'
+expect "a new token works" '((status == 0))'
 EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run token list
-expect "but not for what its role may not" '((status == 11)) && says AUTHZ_DENIED err'
+expect "a token does not allow what its role forbids" '((status == 11)) && says AUTHZ_DENIED err'
 run token list
 expect "tokens are listed without their secrets" '((status == 0)) && says ci && says operator && ! says "$token"'
 id=$(awk '$2 == "ci" { print $1 }' out)
 run token rotate "$id" --grace 0s
 fresh=$(cat out)
 EVERSTEP_TOKEN=$token EVERSTEP_TOKEN_FILE= run ls
-expect "a rotated token's old secret ends" '((status == 11)) && [[ $fresh == est_* && $fresh != "$token" ]]'
+expect "a rotated token's old secret stops working" '((status == 11)) && [[ $fresh == est_* && $fresh != "$token" ]]'
 run token revoke "$id"
 EVERSTEP_TOKEN=$fresh EVERSTEP_TOKEN_FILE= run ls
-expect "a revoked token ends" '((status == 11)) && says revoked err'
+expect "a revoked token stops working" '((status == 11)) && says revoked err'
 run token revoke nobody
-expect "a token that is not there is not found" '((status == 4)) && says "NOT_FOUND: there is no token nobody" err'
+expect "an unknown token is not found" '((status == 4)) && says "NOT_FOUND: there is no token nobody" err'
 run sink show nobody
-expect "nor is a sink" '((status == 4)) && says SINK_NOT_FOUND err'
+expect "an unknown sink is not found" '((status == 4)) && says SINK_NOT_FOUND err'
 run dlq list nobody
-expect "nor are its dead letters" '((status == 4)) && says SINK_NOT_FOUND err'
+expect "the dead letters of an unknown sink are not found" '((status == 4)) && says SINK_NOT_FOUND err'
 run token create x --role emperor
 expect "an unknown role is refused" '((status == 3)) && says "/roles/0" err'
 EVERSTEP_SERVER= run token list
-expect "a folder with a server is left to it" '((status == 5)) && says "--server" err'
+expect "changing tokens in a folder with a running server is refused" '((status == 5)) && says "--server" err'
 
-# ---- doctor and audit beside a server
+# ---- doctor and audit while a server runs
 EVERSTEP_SERVER= run doctor
-expect "doctor finds a sound folder sound" '((status == 0)) && says "ok    audit" && says "has it open"'
-expect "and reminds of the admin's token" 'says "warn  admin-token"'
+expect "doctor finds no fault in an intact folder" '((status == 0)) && says "ok    audit" && says "has it open"'
+expect "doctor reminds of the admin's token" 'says "warn  admin-token"'
 run doctor
-expect "and asks the server of the environment" '((status == 0)) && says "ok    server        $EVERSTEP_SERVER is ready"'
+expect "doctor checks the server of the environment" '((status == 0)) && says "ok    server        $EVERSTEP_SERVER is ready"'
 EVERSTEP_TOKEN=est_wrong run doctor
-expect "with its token" '((status == 7)) && says UNAUTHENTICATED'
+expect "doctor uses the token of the environment" '((status == 7)) && says UNAUTHENTICATED'
 run audit verify
-expect "the audit log is in order" '((status == 0)) && says "in order" && says "head: entry"'
+expect "the audit log verifies" '((status == 0)) && says "in order" && says "head: entry"'
 
-# ---- stop and go on
+# ---- stopping and restarting
 run start naps.yaml --run-id naps
 stop first
 expect "SIGTERM stops a server" '((status == 0)) && says stopping'
-expect "in bounded time" '((took < 10000))'
+expect "it stops in bounded time" '((took < 10000))'
 run run greet.yaml
-expect "a server that was never there is not waited for" '((status == 10)) && ! says waiting err'
+expect "a server that never answered is not waited for" '((status == 10)) && ! says waiting err'
 run ls
-expect "a server that is not there is said so" '((status == 10)) && says SERVER_UNAVAILABLE err'
+expect "an unreachable server is reported" '((status == 10)) && says SERVER_UNAVAILABLE err'
 serve second
 export EVERSTEP_SERVER=$url
-expect "the next start says again where the admin's token is" 'says admin-token second.out'
-expect "and makes no second one" '[[ $(cat data/admin-token) == "$first_token" ]]'
+expect "the next start prints again where the admin's token is" 'says admin-token second.out'
+expect "the next start creates no second admin's token" '[[ $(cat data/admin-token) == "$first_token" ]]'
 run events naps --until-end
-expect "what was running goes on" '((status == 0)) && says RunCompleted'
+expect "interrupted runs continue" '((status == 0)) && says RunCompleted'
 stop second
 
-# ---- killed and started again under those who watch
+# ---- killed and restarted while clients watch
 serve killed
 killed=$child
 export EVERSTEP_SERVER=$url
@@ -197,66 +198,66 @@ wait_for 'says RunStarted followed.out && says RunStarted other.out'
 kill -9 "$killed"
 wait "$killed" 2>/dev/null
 wait_for 'says "waiting for the server" watched.err && says "waiting for the server" followed.err'
-expect "those who watch a run wait for a server that went away" \
+expect "watchers of a run wait for a server that went away" \
   'says "waiting for the server, up to 60 s" watched.err && lines 1 watched.err && lines 1 followed.err'
 kill -INT "$other"
 child=$other
 finish other
-expect "unless they are interrupted" '((status == 130))'
+expect "a waiting watcher can be interrupted" '((status == 130))'
 begin risen serve --listen "${url#http://}"
 risen=$child
 child=$watched
 finish watched
-expect "and see it to its end" '((status == 0)) && says RunCompleted'
+expect "watchers see the run's end" '((status == 0)) && says RunCompleted'
 child=$followed
 finish followed
-expect "as do those who follow its events" '((status == 0)) && says RunCompleted'
+expect "followers of events see the run's end" '((status == 0)) && says RunCompleted'
 run events watched
-expect "without loss or repetition" 'cmp -s out followed.out && cmp -s out watched.out'
+expect "followed and watched events are neither lost nor repeated" 'cmp -s out followed.out && cmp -s out watched.out'
 run serve --data elsewhere --listen "${url#http://}"
-expect "an address that is in use is said so" '((status == 12)) && says "ADDRESS_IN_USE: another process listens at" err'
-expect "a start that failed is not followed by a stop" '! says server.stop err && ! grep -q server.stop elsewhere/audit.log'
+expect "an address in use is reported" '((status == 12)) && says "ADDRESS_IN_USE: another process listens at" err'
+expect "a failed start logs no stop" '! says server.stop err && ! grep -q server.stop elsewhere/audit.log'
 serve late --data elsewhere
-expect "and the next one says where the admin's token is" 'says elsewhere/admin-token late.out'
+expect "the next start prints where the admin's token is" 'says elsewhere/admin-token late.out'
 stop late
 EVERSTEP_STORE_FREE_READY=900000G serve full --data elsewhere
 EVERSTEP_SERVER=$url run doctor
 expect "a server with little disk is not ready" '((status == 7)) && says "fail  server" && says "is not ready"'
 stop full
-expect "which is no failure of the one who asks" '! says request.failed err'
+expect "failed readiness probes are not logged as errors" '! says request.failed err'
 rm elsewhere/admin-token
 serve later --data elsewhere
-expect "until it is moved away" '! says admin-token later.out'
+expect "the hint disappears once the admin's token is moved away" '! says admin-token later.out'
 stop later
 child=$risen
 stop risen
 
-# ---- the folder at rest
+# ---- the folder without a server
 unset EVERSTEP_SERVER EVERSTEP_TOKEN_FILE
 run token create night --role viewer --tenant acme --expires-in 1h
-expect "tokens are made in a folder at rest" '((status == 0)) && [[ $(cat out) == est_* ]]'
+expect "tokens can be created without a server" '((status == 0)) && [[ $(cat out) == est_* ]]'
 run token list --output json
-expect "and listed there" '((status == 0)) && says "\"name\": \"night\"" && says "\"tenantId\": \"acme\""'
+expect "tokens can be listed without a server" '((status == 0)) && says "\"name\": \"night\"" && says "\"tenantId\": \"acme\""'
 run token create night --role emperor
-expect "with roles that there are" '((status == 2)) && says "no role" err'
+expect "unknown roles are refused without a server" '((status == 2)) && says "no role" err'
 run token revoke nobody
-expect "an unknown token is said so" '((status == 4)) && says "there is no token" err'
+expect "an unknown token is reported" '((status == 4)) && says "there is no token" err'
 run audit verify
-expect "and the audit log knows of it" '((status == 0)) && grep -q createToken data/audit.log'
+expect "token changes without a server are in the audit log" '((status == 0)) && grep -q createToken data/audit.log'
 run start greet.yaml --run-id resting
-expect "a start in a folder at rest is recorded" '((status == 0)) && [[ $(cat out) == resting ]]'
+expect "start works without a server" '((status == 0)) && [[ $(cat out) == resting ]]'
 run start greet
-expect "where plans have no ids" '((status == 4)) && says "--server" err'
+expect "plan ids need a server" '((status == 4)) && says "--server" err'
 chmod 644 data/tokens.json
 run doctor
-expect "doctor finds open files" '((status == 7)) && says "fail  tokens.json" && says "do: chmod go= "'
+expect "doctor reports files that others can read" '((status == 7)) && says "fail  tokens.json" && says "do: chmod go= "'
 chmod 600 data/tokens.json
 cp data/audit.log kept
 sed -i '1s/server.start/server.starT/' data/audit.log
 run audit verify
-expect "a changed entry is found" '((status == 7)) && says "line 1"'
+expect "audit verify finds a changed entry" '((status == 7)) && says "line 1"'
 run doctor
-expect "by doctor too" '((status == 7)) && says "fail  audit"'
+expect "doctor finds a changed entry" '((status == 7)) && says "fail  audit"'
 cp kept data/audit.log
 
 # ---- settings
@@ -267,19 +268,19 @@ webhooks: {acme: env:ACME_HOOK}
 YAML
 export ACME_HOOK=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
 EVERSTEP_LIMITS_HEADERS=60 run config check
-expect "settings say where they come from" '((status == 0)) && grep -qE "^drainTimeout +5s +.*everstep.yaml:1:15" out'
-expect "the environment goes before the file" 'grep -qE "^limits.headers +60 +EVERSTEP_LIMITS_HEADERS" out'
+expect "config check shows where each setting comes from" '((status == 0)) && grep -qE "^drainTimeout +5s +.*everstep.yaml:1:15" out'
+expect "the environment overrides the file" 'grep -qE "^limits.headers +60 +EVERSTEP_LIMITS_HEADERS" out'
 expect "secrets are not shown" 'says env:ACME_HOOK && ! says MfKQ'
 run config check --output json
-expect "settings are JSON if wanted" '((status == 0)) && python3 -m json.tool out >/dev/null'
+expect "settings can be printed as JSON" '((status == 0)) && python3 -m json.tool out >/dev/null'
 echo 'lisen: x' >wrong.yaml
 run config check wrong.yaml
-expect "a wrong setting is placed and corrected" '((status == 2)) && says "wrong.yaml:1:1: there is no setting" err && says "listen" err'
+expect "an unknown setting is located, with a suggestion" '((status == 2)) && says "wrong.yaml:1:1: there is no setting" err && says "listen" err'
 run serve --config wrong.yaml
-expect "no server starts with it" '((status == 2)) && says wrong.yaml err'
+expect "serve refuses to start with it" '((status == 2)) && says wrong.yaml err'
 run doctor --config wrong.yaml
-expect "and doctor says so" '((status == 7)) && says "fail  settings"'
-# unservable TEXT WORDS: settings that serve, config check and doctor refuse alike.
+expect "doctor reports it" '((status == 7)) && says "fail  settings"'
+# unservable TEXT WORDS: checks that serve, config check and doctor all refuse these settings.
 unservable() {
   local words=$2
   printf '%b\n' "$1" >unservable.yaml
@@ -298,9 +299,9 @@ unservable 'ioThreads: 1000000000' 'is at most 256'
 EVERSTEP_IO_THRADS=2 run config check
 expect "a mistyped variable is refused" "((status == 2)) && says \"did you mean 'EVERSTEP_IO_THREADS'?\" err"
 EVERSTEP_IO_THRADS=2 run serve
-expect "by serve too" '((status == 2)) && says EVERSTEP_IO_THRADS err'
+expect "serve refuses a mistyped variable" '((status == 2)) && says EVERSTEP_IO_THRADS err'
 EVERSTEP_SERVICE_HOST=10.0.0.7 run config check
-expect "one that may be somebody else's is warned of" '((status == 0)) && says "warning: EVERSTEP_SERVICE_HOST" err'
+expect "a variable that may belong to another program gives a warning" '((status == 0)) && says "warning: EVERSTEP_SERVICE_HOST" err'
 
 # ---- TLS and the log
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout key.pem -out cert.pem \
@@ -308,17 +309,17 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -k
 chmod 644 key.pem
 serve tls --tls-certificate cert.pem --tls-key key.pem
 wait_for 'says server.key tls.err'
-expect "a key that everybody can read is told" 'says "chmod o-r" tls.err'
+expect "a private key that others can read is reported" 'says "chmod o-r" tls.err'
 chmod 600 key.pem
 expect "a server with a certificate speaks TLS" '[[ $url == https://127.0.0.1:* ]]'
 export EVERSTEP_TOKEN_FILE=$work/data/admin-token
 run ls --server "$url" --ca-file cert.pem
-expect "which a command checks against its authorities" '((status == 0)) && says resting'
+expect "a command verifies the certificate with its CA file" '((status == 0)) && says resting'
 run ls --server "$url"
-expect "a certificate nobody vouches for is refused" '((status == 10)) && says SERVER_UNAVAILABLE err'
+expect "a certificate from an unknown CA is refused" '((status == 10)) && says SERVER_UNAVAILABLE err'
 run events resting --until-end --server "$url" --ca-file cert.pem
-expect "a run that was recorded at rest is run by the server" '((status == 0)) && says RunCompleted'
-# certificate_of URL: its subject, as a client sees it.
+expect "the server executes a run that was started without it" '((status == 0)) && says RunCompleted'
+# certificate_of URL: prints its subject, as a client sees it.
 certificate_of() {
   openssl s_client -connect "${1#https://}" </dev/null 2>/dev/null | openssl x509 -noout -subject 2>/dev/null
 }
@@ -327,29 +328,29 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -k
   -subj /CN=renewed -addext subjectAltName=IP:127.0.0.1 >/dev/null 2>&1
 kill -HUP "$child"
 wait_for 'says server.certificate tls.err'
-expect "SIGHUP reads it again" '[[ $(certificate_of "$url") == *renewed* ]]'
+expect "SIGHUP reloads the certificate" '[[ $(certificate_of "$url") == *renewed* ]]'
 cp cert.pem good.pem
 echo rubbish >cert.pem
 kill -HUP "$child"
 wait_for 'says "cannot be used" tls.err'
-expect "and keeps the old one if the new one is none" '[[ $(certificate_of "$url") == *renewed* ]]'
+expect "SIGHUP keeps the old certificate if the new one is invalid" '[[ $(certificate_of "$url") == *renewed* ]]'
 mv good.pem cert.pem
 stop tls
-expect "the log is one JSON object a line" \
+expect "the log has one JSON object per line" \
   'python3 -c "import json;[json.loads(l) for l in open(\"tls.err\")]" && says "\"event\":\"server.start\"" tls.err'
-expect "from the start to the stop" 'says "\"event\":\"server.stop\"" tls.err'
-expect "and holds no token" '! says est_ tls.err && ! says MfKQ tls.err'
+expect "the log covers the start and the stop" 'says "\"event\":\"server.stop\"" tls.err'
+expect "the log contains no token" '! says est_ tls.err && ! says MfKQ tls.err'
 export EVERSTEP_TLS_CERTIFICATE=$work/cert.pem EVERSTEP_TLS_KEY=$work/key.pem
 run doctor
 expect "doctor reads the certificate" '((status == 0)) && says "ok    tls" && says "CN = renewed"'
 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out other.pem 2>/dev/null
 EVERSTEP_TLS_KEY=$work/other.pem run doctor
-expect "and finds a key that is not its own" '((status == 7)) && says "fail  tls"'
+expect "doctor finds a key that does not match the certificate" '((status == 7)) && says "fail  tls"'
 unset EVERSTEP_TLS_CERTIFICATE EVERSTEP_TLS_KEY
 begin text serve --listen 127.0.0.1:0 --log-format text --log-level error
 wait_for "says 'listening on ' text.out"
 stop text
-expect "a level leaves out what is less severe" '! says server.start text.err'
+expect "a log level omits less severe lines" '! says server.start text.err'
 
 python3 - >big.yaml <<'PYTHON'
 print('metadata: {planId: big, planVersion: "1.0"}\nsteps:')
@@ -358,64 +359,64 @@ for i in range(3000):
 PYTHON
 EVERSTEP_LOG_SLOW_REQUEST=1ms serve slow
 run start big.yaml --server "$url"
-expect "a large plan is taken" '((status == 0))'
+expect "a large plan is accepted" '((status == 0))'
 wait_for 'says "\"event\":\"request.slow\"" slow.err'
 expect "a slow request is logged with its operation and trace" \
   'grep "request.slow" slow.err | grep "\"operation\":\"startRun\"" | grep -q "\"traceId\":\"[0-9a-f]\{32\}\""'
 stop slow
 EVERSTEP_STORE_FREE_MIN=1000000G serve slow
 run start greet.yaml --server "$url"
-expect "a start is refused without room" '((status == 5)) && says STORE_FULL err'
+expect "a start is refused on a full disk" '((status == 5)) && says STORE_FULL err'
 wait_for 'says "\"event\":\"request.failed\"" slow.err'
-expect "and so is an answer of 5xx" 'grep request.failed slow.err | grep -q "\"status\":507"'
+expect "an answer of 5xx is logged" 'grep request.failed slow.err | grep -q "\"status\":507"'
 stop slow
 begin dev serve --listen 127.0.0.1:0 --dev --data devdata
 wait_for "says 'listening on ' dev.out"
 stop dev
-expect "--dev says so loudly" 'says "WARNING: --dev: no authentication" dev.out && says server.dev dev.err'
+expect "--dev prints a warning" 'says "WARNING: --dev: no authentication" dev.out && says server.dev dev.err'
 
 # ---- completion
 run completion bash
-expect "there is completion for bash" '((status == 0)) && bash -n out'
-# complete_words WORD...: what bash offers for the last of them.
+expect "bash completion is valid" '((status == 0)) && bash -n out'
+# complete_words WORD...: prints what bash offers for the last word.
 complete_words() {
   bash -c 'source ./out; COMP_WORDS=(everstep "$@"); COMP_CWORD=$#; _everstep; printf "%s\n" "${COMPREPLY[@]}"' \
     bash "$@" >offered
 }
 complete_words to
-expect "it completes commands" '[[ $(cat offered) == token ]]'
+expect "bash completes commands" '[[ $(cat offered) == token ]]'
 complete_words log ver
-expect "and their second words" '[[ $(cat offered) == verify ]]'
+expect "bash completes second words" '[[ $(cat offered) == verify ]]'
 complete_words run --inp
-expect "and options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
+expect "bash completes options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
 complete_words events r --dialect dev
-expect "and values of options" '[[ $(cat offered) == devkit ]]'
+expect "bash completes values of options" '[[ $(cat offered) == devkit ]]'
 run completion fish
 cp out everstep.fish
-# fish_words LINE: what fish offers for its last word.
+# fish_words LINE: prints what fish offers for the last word.
 fish_words() {
   fish --no-config -c 'source everstep.fish; complete -C $argv[1]' "$1" | cut -f 1 | sort >offered
 }
 fish_words 'everstep to'
-expect "there is completion for fish" '((status == 0)) && [[ $(cat offered) == token ]]'
+expect "fish completes commands" '((status == 0)) && [[ $(cat offered) == token ]]'
 fish_words 'everstep log ver'
-expect "with second words" '[[ $(cat offered) == verify ]]'
+expect "fish completes second words" '[[ $(cat offered) == verify ]]'
 fish_words 'everstep run --inp'
-expect "and options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
+expect "fish completes options" '[[ $(cat offered) == $'\''--input\n--input-file'\'' ]]'
 fish_words 'everstep events r --dialect dev'
-expect "and values of options" '[[ $(cat offered) == devkit ]]'
+expect "fish completes values of options" '[[ $(cat offered) == devkit ]]'
 run completion zsh
 mkdir fpath && cp out fpath/_everstep
-# zsh_words LINE: the line as zsh completes it when Tab is pressed at its end.
+# zsh_words LINE: prints the line as zsh completes it when Tab is pressed at its end.
 zsh_words() { zsh -f "$zsh_tab" "$PWD/fpath" "$1" >offered; }
 zsh_words 'everstep tok'
-expect "and zsh" '((status == 0)) && [[ $(cat offered) == "everstep token" ]]'
+expect "zsh completes commands" '((status == 0)) && [[ $(cat offered) == "everstep token" ]]'
 zsh_words 'everstep log ver'
-expect "with second words, too" '[[ $(cat offered) == "everstep log verify" ]]'
+expect "zsh completes second words" '[[ $(cat offered) == "everstep log verify" ]]'
 zsh_words 'everstep run --input-f'
-expect "with options, too" '[[ $(cat offered) == "everstep run --input-file" ]]'
+expect "zsh completes options" '[[ $(cat offered) == "everstep run --input-file" ]]'
 zsh_words 'everstep events r --dialect dev'
-expect "and values of options, too" '[[ $(cat offered) == "everstep events r --dialect devkit" ]]'
+expect "zsh completes values of options" '[[ $(cat offered) == "everstep events r --dialect devkit" ]]'
 run completion tcsh
-expect "and no other" '((status == 2))'
+expect "other shells are refused" '((status == 2))'
 exit $((failures > 0))
