@@ -1,4 +1,4 @@
-// The suite's application as a process of its own, and sentences that hold or do not.
+// The suite's application as a separate process, and checks described by sentences.
 
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -23,7 +23,7 @@ export function expect(sentence, holds, more = '') {
   failed ||= !holds;
 }
 
-// Starts a workflow of the suite and answers with the id of its run.
+// Starts a workflow of the suite and returns the id of its run.
 export async function startApplication() {
   const app = spawn(process.execPath, [path.join(suite, 'server.mjs')], {
     env: { ...process.env, WORKFLOW_TARGET_WORLD: '@everstep/world' },

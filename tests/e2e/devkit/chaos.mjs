@@ -1,8 +1,8 @@
-// The application in this folder (chaos/) and its server, killed at random under load (one, the other, both; the server
-// is sometimes asked to stop). Every run that was acknowledged completes soon and with the right result, its log is
-// whole, and what was done is not done again.
+// The application in chaos/ and its server, killed at random under load (one, the other, or both;
+// sometimes the server is only asked to stop). Every acknowledged run must complete soon and with
+// the right result, its log must be intact, and completed work must not be repeated.
 // Usage: node chaos.mjs PROGRAM FOLDER [SECONDS [SEED [STEPS MS RUNS]]]
-// The last three: of workflows with long steps, so many steps of so many ms, and at most so many runs.
+// STEPS MS RUNS: workflows with STEPS long steps of MS ms each, at most RUNS of them.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ mkdirSync(folder, { recursive: true });
 process.env.BODIES = path.resolve(folder, 'bodies');
 writeFileSync(process.env.BODIES, '');
 
-// The same seed, the same orders; when they fall is not for us to say.
+// The same seed gives the same order of kills, but not their exact times.
 let state = Number(seed) >>> 0;
 const random = () => {
   state = (state + 0x6d2b79f5) | 0;
@@ -74,7 +74,7 @@ const kill = async (name, signal = 'SIGKILL') => {
   await gone;
 };
 process.on('exit', () => Object.values(children).forEach((child) => child.kill('SIGKILL')));
-// Whether both are there, in the end.
+// Waits until both are up.
 const answers = async (name, route) => {
   for (const patience = Date.now() + 15_000; Date.now() < patience; await sleep(50)) {
     const response = await fetch(`http://127.0.0.1:${ports[name]}${route}`, { signal: AbortSignal.timeout(2000) }).catch(() => {});
@@ -87,7 +87,8 @@ const messages = async () => {
   return (await response.json()).messages ?? [];
 };
 
-// What each of them is known to come to: its result, the results of its steps, and how many of them fail.
+// The expected outcome of each workflow: its result, the results of its steps, and how many of them
+// fail.
 const count = (length, make) => Array.from({ length }, (_, i) => make(i));
 const triangle = (n) => (n * (n + 1)) / 2;
 const LONG = { workflow: 'long', args: [Number(length), STEP_MS], result: triangle(Number(length)), steps: count(Number(length), (i) => i + 1), failed: 0 };
@@ -98,16 +99,16 @@ const WORKFLOWS = [
   { workflow: 'retried', args: ['right'], result: 'right, no use', steps: ['right'], failed: 1 },
   { workflow: 'delivered', result: 42, steps: [42], failed: 0 },
 ];
-const runs = new Map(); // to what is known of them
+const runs = new Map();  // run -> expected outcome
 const ended = new Set();
 const ENDS = new Set(['completed', 'failed', 'cancelled']);
 const world = createWorld();
-// What one process of the application can carry, also with the slowest of the runtimes: beyond it runs wait for its
-// processor, and that is not what is asked here.
+// The load that one process of the application can carry even with the slowest runtime. Beyond it
+// runs wait for its processor, which is not what this test measures.
 const SHORT_OPEN_MAX = 30;
-const tokens = new Map(); // of hooks that nobody was delivered to, to the run
+const tokens = new Map();  // hook token, not delivered to yet -> run
 let invoked = 0;
-let long = 0; // runs of that workflow, of which some begin early and some late
+let long = 0;  // runs of the workflow with long steps; some start early and some late
 const openShort = () => [...runs].filter(([id, known]) => known !== LONG && !ended.has(id));
 async function invoke() {
   const share = 1 - Math.max(0, until - Date.now()) / (Number(seconds) * 1000);
@@ -128,10 +129,10 @@ async function invoke() {
     if (!which.args) tokens.set(token, runId);
     return true;
   } catch {
-    return false; // Nobody was told that there is a run.
+    return false;  // the run was not acknowledged
   }
 }
-// A delivery that got no answer comes again.
+// A delivery without an answer is repeated.
 async function deliver() {
   for (const token of [...tokens.keys()]) {
     try {
@@ -143,7 +144,7 @@ async function deliver() {
       });
       if (response.ok) tokens.delete(token);
     } catch {
-      return; // The server is not there.
+      return;  // the server is down
     }
   }
 }
@@ -160,7 +161,7 @@ const load = Promise.all(
 const observer = (async () => {
   for (; Date.now() < until; await sleep(200)) {
     for (const [id] of openShort()) {
-      const run = await world.runs.get(id, { resolveData: 'none' }).catch(() => {}); // The server is not there.
+      const run = await world.runs.get(id, { resolveData: 'none' }).catch(() => {});  // the server is down
       if (ENDS.has(run?.status)) ended.add(id);
     }
   }
@@ -168,12 +169,12 @@ const observer = (async () => {
 const carrier = (async () => {
   for (; Date.now() < until || tokens.size > 0; await sleep(300)) {
     await deliver();
-    // Delivered to, though nobody heard of it.
+    // The delivery happened, but its answer was lost.
     for (const [token, id] of tokens) if (ended.has(id)) tokens.delete(token);
   }
 })();
 while (Date.now() < until) {
-  // Now and then while they are still about to begin.
+  // Sometimes while they are still about to start.
   if (random() < 0.8) await bothAnswer();
   await sleep(random() * 1600);
   const victims = [['app'], ['server'], ['app', 'server']][Math.floor(random() * 3)];
@@ -189,7 +190,7 @@ await bothAnswer();
 const lastFault = Date.now();
 
 const PATIENCE_MS = 150_000;
-const STILL_MAX_MS = 20_000; // the longest pause after somebody died in a delivery, a sleep, a replay of everything at once
+const STILL_MAX_MS = 20_000;  // the longest pause after a death during a delivery, a sleep and a replay of everything
 const left = new Set(runs.keys());
 for (let progress = Date.now(); left.size > 0 && Date.now() < progress + PATIENCE_MS; ) {
   for (const id of left) {
@@ -202,9 +203,9 @@ for (let progress = Date.now(); left.size > 0 && Date.now() < progress + PATIENC
   await sleep(200);
 }
 const tail = ((Date.now() - lastFault) / 1000).toFixed(0);
-expect(`${runs.size} runs were acknowledged while ${kills} times somebody was killed (seed ${seed})`,
+expect(`${runs.size} runs were acknowledged during ${kills} kills (seed ${seed})`,
        runs.size > 0 && kills > 0 ? [] : ['nothing happened']);
-expect('nobody ended who was not killed', crashes);
+expect('no process ended without being killed', crashes);
 const queued = await messages();
 expect(`every run has ended, the last ${tail} s after the last fault`, await Promise.all([...left].map(async (id) => {
   const events = await world.events.list({ runId: id, pagination: { limit: 1000 } });
@@ -219,17 +220,17 @@ const sorted = (values) => JSON.stringify(values.map((value) => JSON.stringify(v
 const wrong = [];
 const torn = [];
 const late = [];
-const completions = new Map(); // of steps, to when they were durable
+const completions = new Map();  // step -> when its completion was durable
 let stillest = 0;
-let starts = 0; // of steps
+let starts = 0;  // of steps
 let steps = 0;
 for (const [id, known] of runs) {
   const run = await world.runs.get(id);
   const { data, hasMore } = await world.events.list({ runId: id, pagination: { limit: 1000, sortOrder: 'asc' } });
   const types = data.map((event) => event.eventType).join(' ');
   const once = new Set();
-  const open = new Map(); // steps, hooks and waits, to what was said of them last
-  const results = new Map(); // of steps
+  const open = new Map();  // steps, hooks and waits -> their last event
+  const results = new Map();  // of steps
   for (const [i, event] of data.entries()) {
     if (Number(event.eventId.slice('evnt_'.length)) !== i + 1) torn.push(`${id}: ${event.eventId} at ${i + 1}`);
     const type = event.eventType;
@@ -252,7 +253,7 @@ for (const [id, known] of runs) {
     wrong.push(`${id} ${known.workflow} is ${run.status}: ${types}`);
     continue;
   }
-  // The longest time without an event since the last fault, beyond that of a step.
+  // The longest time without an event since the last fault, not counting the duration of a step.
   const times = [lastFault, ...data.map((event) => event.createdAt.getTime()).filter((at) => at > lastFault)];
   const still = Math.max(0, ...times.slice(1).map((at, i) => at - times[i])) - (known === LONG ? STEP_MS : 0);
   stillest = Math.max(stillest, still);
@@ -279,12 +280,12 @@ for (const [id, known] of runs) {
     wrong.push(`${id} ${known.workflow}: of ${listed.length} steps ${failed} failed and ${values.length} completed`);
   }
 }
-expect(`every run came to its result, and each of its ${steps} steps to its own once, in ${starts} starts`, wrong);
+expect(`every run has its result, and each of its ${steps} steps completed once, in ${starts} starts`, wrong);
 expect('no log has a duplicate, a gap or an event out of order', torn);
-expect(`no run stood still after the last fault, beyond its steps for ${(stillest / 1000).toFixed(1)} s at most`, late);
+expect(`no run stalled after the last fault, the longest gap was ${(stillest / 1000).toFixed(1)} s beyond its steps`, late);
 
-// ---- bodies of long steps: what was begun, by which process, and whether it was needed
-const RACE_MS = 100; // between the end of one handler and the look of another
+// ---- bodies of long steps: what was started, by which process, and whether it was needed
+const RACE_MS = 100;  // between the end of one handler and the check by another
 const bodies = readFileSync(process.env.BODIES, 'utf8').split('\n').filter(Boolean).map((line) => {
   const [what, at, pid, runId, stepId] = line.split(' ');
   return { what, at: Number(at), pid, runId, stepId, key: `${runId} ${stepId}` };
@@ -292,13 +293,13 @@ const bodies = readFileSync(process.env.BODIES, 'utf8').split('\n').filter(Boole
 const begins = bodies.filter(({ what }) => what === 'begin');
 const needless = begins.map((body) => ({ ...body, by: body.at - (completions.get(body.key) ?? Infinity) })).filter(({ by }) => by > 0);
 const repeated = needless.filter(({ by }) => by > RACE_MS);
-expect(`of ${begins.length} bodies of long steps ${needless.length} began when the step's result was durable, none by more than ${RACE_MS} ms`,
+expect(`of ${begins.length} bodies of long steps ${needless.length} started after the step's result was durable, none by more than ${RACE_MS} ms`,
        repeated.map(({ key, by, pid }) => `${key}: ${by} ms after it, in process ${pid}`));
-// A process that died took its bodies with it: each process may begin each step once.
+// A process that died lost its bodies: each process may start each step once.
 const ideal = new Set(begins.map(({ key, pid }) => `${key} ${pid}`)).size;
 const done = new Set(begins.map(({ key }) => key)).size;
 const ratio = begins.length / Math.max(1, ideal);
-expect(`${begins.length} bodies began for ${done} steps; without a fault in the server ${ideal} would have (${ratio.toFixed(3)} times as many)`,
+expect(`${begins.length} bodies started for ${done} steps; without server faults there would be ${ideal} (${ratio.toFixed(3)} times as many)`,
        ratio <= 1.1 && begins.length > 0 ? [] : [`${begins.length} for ${ideal}`]);
 tokens.clear();
 await carrier;

@@ -1,4 +1,5 @@
-// What the package makes is a World of the generation that is installed: compiled, and never run.
+// Checks that the package's world has the type World of the installed generation. Only compiled,
+// never run.
 
 import { createWorld } from '@everstep/world';
 import type { World } from '@workflow/world';
@@ -6,7 +7,7 @@ import type { World } from '@workflow/world';
 export const world: World = createWorld();
 world.runs.get('wrun_1').then((run) => run.status);
 
-// The types are there: what is not found would fit everything.
+// Checks that the types are found: an unresolved type would accept anything.
 // @ts-expect-error
 export const nothing: World = {};
 // @ts-expect-error

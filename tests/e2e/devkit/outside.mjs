@@ -1,5 +1,6 @@
-// What others see and do of an application's run: deliveries to its hooks, a call that waits for its end, its log in
-// every dialect, a webhook that gets its events, and retention. Starts a server of its own.
+// An application's run seen from outside: deliveries to its hooks, a call that waits for its end,
+// its log in every dialect, a webhook that receives its events, and retention. Starts its own
+// server.
 // Usage: node outside.mjs PROGRAM FOLDER
 
 import { execFileSync, spawn } from 'node:child_process';
@@ -58,24 +59,25 @@ const taken = await deliver(first, 'once');
 expect('a delivery under /v1 names the run', taken.status === 200 && taken.body.runId === runId, taken);
 await deliver(first, 'once');
 const refusal = await deliver(JSON.parse('{"__proto__":1}'), 'bad');
-expect('what its runtime could not read is refused', refusal.status === 400, refusal);
+expect('a payload that its runtime could not read is refused', refusal.status === 400, refusal);
 await deliver({ data: 'last', done: true }, 'twice');
 const ended = await waiting;
-expect('a call that waits hears of the end at once', ended.body.status === 'COMPLETED' && Date.now() - asked < 20e3, ended);
+expect('a waiting call returns as soon as the run ends', ended.body.status === 'COMPLETED' && Date.now() - asked < 20e3, ended);
 const run = await world.runs.get(runId);
 const output = await hydrateWorkflowReturnValue(run.output, runId, undefined);
 const collected = output.collected.map(({ metadata, ...payload }) => payload);
 expect('the run got what was delivered', JSON.stringify(collected) === JSON.stringify([first, { data: 'last', done: true }]), output);
 const late = await deliver({ data: 'late' }, 'late');
-expect('its hook is gone with it', late.status === 404 && late.body.code === 'HOOK_NOT_FOUND', late);
+expect('its hook is removed with it', late.status === 404 && late.body.code === 'HOOK_NOT_FOUND', late);
 
 const cancelled = await start('hooks', 'collectWithHook', [`${token}-2`, 'mine']);
 await until(async () => (await call('GET', `/v1/hooks/${token}-2`)).status === 200);
 const stopped = call('GET', `/v1/runs/${cancelled}?wait=50s`);
 execFileSync(program, ['signal', cancelled, 'CANCEL', '--reason', 'enough', '--server', `http://${listen}`]);
-expect('a call that waits hears of a cancellation', (await stopped).body.status === 'CANCELLED');
+expect('a waiting call returns on cancellation', (await stopped).body.status === 'CANCELLED');
 
-// ---- name spaces: what is delivered to a run goes to the application that began it, whoever else is there
+// ---- name spaces: a delivery to a run goes to the application that started it, whichever others
+// exist
 const heard = [];
 async function applicationIn(space) {
   const listener = http.createServer((request, response) => {
@@ -97,7 +99,7 @@ await shopEvents.create(shops, { eventType: 'run_created', eventData: { deployme
 await shopEvents.create(shops, { eventType: 'hook_created', correlationId: 'hook_1', eventData: { token: `${token}-shop` } });
 await call('POST', `/v1/hooks/${token}-shop`, { data: 1 });
 await until(() => heard.length > 0);
-expect('a delivery wakes the run in the name space that it began in', heard[0] === 'shop: __shop_wkf_workflow_w', heard);
+expect('a delivery wakes the run in its original name space', heard[0] === 'shop: __shop_wkf_workflow_w', heard);
 for (const one of spaces) await one.close();
 
 // ---- sinks and dialects
@@ -105,7 +107,7 @@ const last = (await call('GET', `/v1/runs/${runId}`)).body.lastEventSeq;
 const own = () => received.filter((event) => event.runId === runId).map((event) => event.runSeq);
 await until(() => own().length >= last);
 const inOrder = own().every((seq, i) => seq === i + 1) && own().length === last;
-expect('a webhook gets all its events in their order', inOrder, own());
+expect('a webhook receives all its events in order', inOrder, own());
 for (const dialect of ['native', 'contract', 'devkit', 'noetl', 'elephant', 'cloudevents']) {
   const { status, body } = await call('GET', `/v1/runs/${runId}/events?dialect=${dialect}`);
   const whole = dialect === 'native' || dialect === 'devkit' || dialect === 'cloudevents' ? last : 1;
@@ -115,7 +117,7 @@ for (const dialect of ['native', 'contract', 'devkit', 'noetl', 'elephant', 'clo
 // ---- retention
 await call('DELETE', '/v1/sinks/out');
 receiver.closeAllConnections();
-receiver.close(); // a process that listens and sends messages is taken for an application
+receiver.close();  // a process that listens and sends messages counts as an application
 await world.streams.write(runId, 'notes', 'kept');
 await world.queue('__nobody_takes_it', { runId });
 await world.queue('__nobody_takes_it', { runId: cancelled });
@@ -127,19 +129,19 @@ await create(other, 'hook_created', 'hook_1', { token: held, tokenRetentionUntil
 await create(other, 'run_completed');
 const messages = async () =>
   (await call('GET', '/v1/messages')).body.messages.filter(({ topic }) => topic === '__nobody_takes_it').map(({ group }) => group);
-expect('a message of each waits', (await messages()).length === 2, await messages());
+expect('one message per run is waiting', (await messages()).length === 2, await messages());
 server.kill('SIGTERM');
 await once(server, 'exit');
 const retained = execFileSync(program, ['log', 'retain', '--store', `${data}/store`, '--older-than', '0s', '--status', 'completed'], { encoding: 'utf8' });
 expect('retention removes runs of applications', retained.includes('removed 2 runs'), retained);
 server = await startServer();
 const lost = async (promise) => promise.then(() => 'there', (error) => error.name);
-expect('such a run is gone', (await lost(world.runs.get(runId))) === 'WorkflowRunNotFoundError');
-expect('and its events', (await world.events.list({ runId })).data.length === 0);
-expect('and its streams', (await world.streams.list(runId)).length === 0);
-expect('and its messages', (await messages()).join() === cancelled, await messages());
-expect('and the hook that kept its token', (await lost(world.hooks.getByToken(held))) === 'HookNotFoundError');
-expect('its id stays taken', (await lost(create(runId, 'run_created', undefined, { deploymentId: 'd', workflowName: 'w', input: 1 }))) === 'RunExpiredError');
+expect('a removed run is gone', (await lost(world.runs.get(runId))) === 'WorkflowRunNotFoundError');
+expect('its events are gone', (await world.events.list({ runId })).data.length === 0);
+expect('its streams are gone', (await world.streams.list(runId)).length === 0);
+expect('its messages are gone', (await messages()).join() === cancelled, await messages());
+expect('its hook that kept a token is gone', (await lost(world.hooks.getByToken(held))) === 'HookNotFoundError');
+expect('its id stays reserved', (await lost(create(runId, 'run_created', undefined, { deploymentId: 'd', workflowName: 'w', input: 1 }))) === 'RunExpiredError');
 const heir = `wrun_${runId.slice(5, 15)}${'1'.repeat(16)}`;
 await create(heir, 'run_created', undefined, { deploymentId: 'd', workflowName: 'w', input: new Uint8Array([1]) });
 expect('its token is free', (await create(heir, 'hook_created', 'hook_1', { token: held })).hook?.runId === heir);

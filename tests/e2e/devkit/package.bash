@@ -1,4 +1,4 @@
-# What the scripts of Workflow DevKit share; to be sourced behind checks.bash. Compiles the package.
+# Shared by the Workflow DevKit scripts; to be sourced after checks.bash. Compiles the package.
 
 source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)}
 suite_modules=$source_dir/build/devkit/node_modules      # the beta of the DevKit's conformance suite
@@ -16,13 +16,14 @@ ln -s "$suite_modules" package/node_modules
 status=$?
 expect "the package compiles" '((status == 0))'
 
-# install_package MODULES: as npm does, beside the DevKit.
+# install_package MODULES: installs it next to the DevKit, as npm does.
 install_package() {
   rm -rf "$1/@everstep"
   mkdir -p "$1/@everstep/world"
   cp -r "$work"/package/{dist,package.json} "$1/@everstep/world"
 }
-# make_app FOLDER MODULES: an application of that generation of the DevKit, with the tests in it.
+# make_app FOLDER MODULES: creates an application of that generation of the DevKit, including the
+# tests.
 make_app() {
   local module
   mkdir -p "$1/node_modules"

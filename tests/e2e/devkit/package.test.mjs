@@ -1,4 +1,5 @@
-// The package by itself: its codec, its connections, and that making a world costs nothing.
+// The package by itself: its codec, its connections, and that creating a world is free of side
+// effects.
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
@@ -16,7 +17,7 @@ const { Connection } = await import(new URL('connection.js', folder));
 const { ulid } = await import(new URL('ids.js', folder));
 const { HttpSockets } = await import(new URL('http-sockets.js', folder));
 
-test('what is encoded is decoded to the same', () => {
+test('encoding and decoding return the same value', () => {
   const value = {
     none: null,
     yes: true,
@@ -30,8 +31,8 @@ test('what is encoded is decoded to the same', () => {
   assert.deepEqual(decode(encode({ a: undefined, b: 1 })), { b: 1 });
 });
 
-test('texts that look alike are told apart', () => {
-  // Every character of two bytes, after the text whose two characters have the numbers of these bytes.
+test('similar strings are distinguished', () => {
+  // Every two-byte character, after the string whose two characters have the values of these bytes.
   for (let code = 0x80; code < 0x800; ++code) {
     const character = String.fromCharCode(code);
     const alike = String.fromCharCode(...Buffer.from(character));
@@ -43,7 +44,7 @@ test('texts that look alike are told apart', () => {
   assert.equal(decode(encode('\ud800')), '\ufffd');
 });
 
-test('bytes that are no CBOR, and an answer that ends early, are refused', () => {
+test('bytes that are not CBOR, and truncated answers, are refused', () => {
   const wholes = [{ runId: 'wrun_1', list: [1.5, 70000, 2 ** 40] }, 'abc', 'x'.repeat(100), 'x'.repeat(300), new Uint8Array(40)];
   for (const whole of wholes.map(encode)) {
     for (let size = 0; size < whole.length; ++size) assert.throws(() => decode(whole.subarray(0, size)), `${size} bytes`);
@@ -51,7 +52,7 @@ test('bytes that are no CBOR, and an answer that ends early, are refused', () =>
   assert.throws(() => decode(Buffer.from([0x1f])), /not CBOR/);
 });
 
-test('a world is made without a server, and by require', async () => {
+test('a world can be created without a server, and by require', async () => {
   const module = require('@everstep/world');
   const world = module.createWorld();
   assert.equal(typeof module.default, 'function');
@@ -59,7 +60,7 @@ test('a world is made without a server, and by require', async () => {
   await world.close();
 });
 
-test('the package speaks as the installed DevKit does', async () => {
+test('the package uses the protocol of the installed DevKit', async () => {
   const world = require('@everstep/world').createWorld();
   assert.equal(world.specVersion, Number(process.env.EXPECTED_SPEC));
   assert.equal(typeof (world.streams ?? world).write, world.specVersion > 3 ? 'function' : 'undefined');
@@ -82,7 +83,7 @@ test('a delivery that is not signed is refused', async () => {
   assert.equal(called, false);
 });
 
-// What the server sends: signed, with the same id for each delivery.
+// What the server sends: signed; every delivery of a message has the same id.
 function delivery(secret, messageId, attempt, body = '{}') {
   const key = createHmac('sha256', secret).update('everstep delivery 1').digest('hex');
   const at = Math.floor(Date.now() / 1000);
@@ -99,7 +100,7 @@ function delivery(secret, messageId, attempt, body = '{}') {
   });
 }
 
-test('a message that comes again while its handler runs waits for that one', async () => {
+test('a message repeated while its handler runs waits for that handler', async () => {
   const { createWorld } = await import('@everstep/world');
   const begun = [];
   const handler = async (_message, { messageId, attempt }) => {
@@ -108,7 +109,7 @@ test('a message that comes again while its handler runs waits for that one', asy
     begun.push({ messageId, attempt, ...end });
     return ended;
   };
-  // The runtime makes a second world for its handlers.
+  // The runtime creates a second world for its handlers.
   const handle = createWorld({ token: 'secret' }).createQueueHandler('__wkf_workflow_', handler);
   const again = createWorld({ token: 'secret' }).createQueueHandler('__wkf_workflow_', handler);
   const ids = () => begun.map(({ messageId, attempt }) => `${messageId}/${attempt}`);
@@ -119,7 +120,7 @@ test('a message that comes again while its handler runs waits for that one', asy
   assert.deepEqual(ids(), ['msg_1/1', 'msg_2/1']);
   begun[0].resolve({ timeoutSeconds: 7 });
   for (const answer of answers) assert.deepEqual(await (await answer).json(), { timeoutSeconds: 7 });
-  // The delivery is over: the next one is one of its own.
+  // The delivery is over: the next one is separate.
   const next = handle(delivery('secret', 'msg_1', 2));
   const beside = handle(delivery('secret', 'msg_1', 3));
   await settled();
@@ -131,17 +132,17 @@ test('a message that comes again while its handler runs waits for that one', asy
   }
   begun[1].resolve();
   assert.deepEqual(await (await other).json(), { ok: true });
-  // Nobody joins who is not the server.
+  // Only the server may join a delivery.
   const foreign = handle(delivery('another', 'msg_3', 1));
   assert.equal((await foreign).status, 401);
 });
 
-// A process with the runtime's routes, in a name space of its own, and what it makes of messages.
+// A process with the runtime's routes, in its own name space, and how it handles messages.
 async function withApplication(handler, use) {
   const { createWorld } = await import('@everstep/world');
   process.env.WORKFLOW_QUEUE_NAMESPACE = `by${Date.now().toString(36)}`;
   const prefix = `__${process.env.WORKFLOW_QUEUE_NAMESPACE}_wkf_workflow_`;
-  const worlds = [createWorld(), createWorld()]; // one for the handlers, and the application's
+  const worlds = [createWorld(), createWorld()];  // one for the handlers, and the application's
   const handle = worlds[0].createQueueHandler(prefix, handler);
   const server = createHttpServer(async (request, response) => {
     if (request.url === '/.well-known/workflow/v1/flow?__health') return response.end('{"healthy":true}');
@@ -162,7 +163,7 @@ async function withApplication(handler, use) {
   }
 }
 
-test('an application that answers on its routes gets its messages without a call of start', async () => {
+test('an application that serves its routes gets its messages without calling start', async () => {
   const token = process.env.EVERSTEP_TOKEN_FILE && readFileSync(process.env.EVERSTEP_TOKEN_FILE, 'utf8').trim();
   const outside = new Connection({ url: process.env.EVERSTEP_URL, spec: 3, token });
   let take;
@@ -175,7 +176,7 @@ test('an application that answers on its routes gets its messages without a call
   outside.close();
 });
 
-test('a step that is left alone when its message is done with gets that message again', async () => {
+test('a step without progress after its message gets that message again', async () => {
   const runId = `wrun_${ulid()}`;
   const taken = [];
   let end;
@@ -199,7 +200,7 @@ test('a step that is left alone when its message is done with gets that message 
   });
 });
 
-test('a stream is closed after what was written to it before, by whomever', async () => {
+test('a stream is closed after all earlier writes to it, whoever made them', async () => {
   const { createStreams } = await import(new URL('streams.js', folder));
   const calls = [];
   const connection = {
@@ -219,7 +220,7 @@ test('a stream is closed after what was written to it before, by whomever', asyn
   await Promise.all(closes);
 });
 
-test('each run has a key of its own', async () => {
+test('each run has its own key', async () => {
   const { createWorld } = await import('@everstep/world');
   const world = createWorld({ encryptionSecret: 'a long secret' });
   const one = await world.getEncryptionKeyForRun('wrun_1');
@@ -229,7 +230,7 @@ test('each run has a key of its own', async () => {
   assert.equal(await createWorld().getEncryptionKeyForRun('wrun_1'), undefined);
 });
 
-test('without a server a call fails as the runtime expects', async () => {
+test('without a server, a call fails as the runtime expects', async () => {
   const { createWorld } = await import('@everstep/world');
   const world = createWorld({ url: 'http://127.0.0.1:9', retryForMs: 0 });
   await assert.rejects(world.runs.get('wrun_1'), (error) => {
@@ -240,7 +241,7 @@ test('without a server a call fails as the runtime expects', async () => {
   });
 });
 
-// What a reader makes of an answer that comes in pieces of so many bytes.
+// How a reader handles an answer that arrives in pieces of this many bytes.
 function read(text, { closed = false, pieces = text.length } = {}) {
   const reader = new AnswerReader();
   let answer;
@@ -253,7 +254,7 @@ function read(text, { closed = false, pieces = text.length } = {}) {
   return answer && { ...answer, body: answer.body.toString('latin1'), keepAlive: reader.keepAlive };
 }
 
-test('answers are put together, however they are cut', () => {
+test('answers are reassembled, however they are split', () => {
   const ok = { status: 200, retryAfter: 0, body: 'hello', keepAlive: true };
   const answers = [
     ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', ok],
@@ -275,7 +276,7 @@ test('answers are put together, however they are cut', () => {
   assert.equal(read('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell', { closed: true }), undefined);
 });
 
-test('what is no answer is refused', () => {
+test('malformed answers are refused', () => {
   for (const text of [
     'SSH-2.0-OpenSSH_9.2\r\n\r\n',
     'HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello',
@@ -288,7 +289,7 @@ test('what is no answer is refused', () => {
   }
 });
 
-// A server that answers each request with what `answer` gives for its body; null: it hangs up.
+// A server that answers each request with what `answer` returns for its body; null: it hangs up.
 async function serve(answer, use) {
   let connections = 0;
   const server = createServer((socket) => {
@@ -319,7 +320,7 @@ async function serve(answer, use) {
 }
 const echo = (body) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
-test('a connection is used again, and a hundred calls at once get their own answers', async () => {
+test('a connection is reused, and a hundred calls at once get their own answers', async () => {
   await serve((body, head) => (head.startsWith('POST /v1/devkit HTTP/1.1\r\n') && head.includes('authorization: Bearer x') ? echo(body) : null),
     async (post, connections) => {
       for (let i = 0; i < 5; ++i) assert.equal(await post(`one ${i}`), `one ${i}`);
@@ -332,7 +333,7 @@ test('a connection is used again, and a hundred calls at once get their own answ
     });
 });
 
-test('a connection that ends fails its call alone', async () => {
+test('a connection that ends fails only its own call', async () => {
   await serve((body) => (body === 'die' ? null : echo(body)), async (post, connections) => {
     const calls = [...Array(70).fill('die'), ...Array(70).fill('live')].map((text) => post(text).catch((error) => error.code));
     const answers = await Promise.all(calls);
@@ -342,8 +343,8 @@ test('a connection that ends fails its call alone', async () => {
   });
 });
 
-test('who waits for a connection gets one when all were closed after their answers', async () => {
-  // The answers to the first 64, as many as there may be connections, come at the same moment.
+test('a waiting call gets a connection when all were closed after their answers', async () => {
+  // The answers to the first 64, the maximum number of connections, arrive at the same moment.
   let come = 0;
   let go;
   const all = new Promise((resolve) => (go = resolve));
@@ -359,7 +360,7 @@ test('who waits for a connection gets one when all were closed after their answe
   });
 });
 
-test('a call can be given up, and a close ends all', async () => {
+test('a call can be aborted, and close ends all calls', async () => {
   await serve((body) => (body === 'wait' ? '' : echo(body)), async (post, _, sockets) => {
     const stop = new AbortController();
     const given = post('wait', stop.signal);
@@ -374,6 +375,6 @@ test('a call can be given up, and a close ends all', async () => {
   });
 });
 
-test('a header cannot smuggle in another', () => {
+test('a header cannot inject another', () => {
   assert.throws(() => new HttpSockets({ endpoint: new URL('http://h/'), headers: { authorization: 'a\r\nb: c' } }), TypeError);
 });

@@ -1,4 +1,4 @@
-// A run that is paused gets no deliveries; resumed, it goes on and ends. Needs EVERSTEP_URL.
+// A paused run gets no deliveries; once resumed, it continues and ends. Needs EVERSTEP_URL.
 // Usage: node pause.mjs PROGRAM
 
 import { execFileSync } from 'node:child_process';
@@ -16,20 +16,20 @@ const types = async () => (await world.events.list({ runId, pagination: { limit:
 const sleeps = await until(async () => (await types()).includes('wait_created'));
 expect('a run sleeps', sleeps, (await types()).join(' '));
 everstep('signal', runId, 'PAUSE', '--reason', 'audit');
-expect('why says that it is paused', everstep('why', runId).includes('paused'));
-expect('show says so too', everstep('show', runId).includes('PAUSED'));
-await sleep(2500); // longer than it sleeps
+expect('why reports that it is paused', everstep('why', runId).includes('paused'));
+expect('show reports that it is paused', everstep('show', runId).includes('PAUSED'));
+await sleep(2500);  // longer than its sleep
 const paused = await types();
-expect('what is due while it is paused waits', !paused.includes('wait_completed'), paused.join(' '));
+expect('nothing fires while the run is paused', !paused.includes('wait_completed'), paused.join(' '));
 everstep('signal', runId, 'RESUME');
 const ended = await until(async () => (await world.runs.get(runId)).status === 'completed');
-expect('resumed, it goes on and ends', ended, (await types()).join(' '));
+expect('once resumed, it continues and ends', ended, (await types()).join(' '));
 let refused = '';
 try {
   everstep('signal', runId, 'CANCEL', '--reason', 'late');
 } catch (error) {
   refused = String(error.stderr ?? error);
 }
-expect('a run that has ended takes no signals', refused.includes('RUN_TERMINAL'), refused);
+expect('a run that has ended refuses signals', refused.includes('RUN_TERMINAL'), refused);
 await world.close();
 process.exit(failed ? 1 : 0);

@@ -1,5 +1,5 @@
-// The rules of a World, one by one, against a real server through the package.
-// Needs EVERSTEP_URL; WORLD_MODULE is where the package is.
+// Tests each rule of a World against a real server through the package.
+// Needs EVERSTEP_URL; WORLD_MODULE is the location of the package.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -66,7 +66,7 @@ const count = (list, value) => list.filter((one) => one === value).length;
 
 // ---- run_created
 
-test('R1: the id of a run is wrun_ and a ULID of about now; without one the server makes it', async () => {
+test('R1: the id of a run is wrun_ and a current ULID; without an id the server creates one', async () => {
   await refused(create('run_1', 'run_created', undefined, created), 'WorkflowWorldError', { status: 400 });
   await refused(create(newRun(Date.now() - 25 * 3600e3), 'run_created', undefined, created), 'WorkflowWorldError');
   await refused(create(newRun(Date.now() + 10 * 60e3), 'run_created', undefined, created), 'WorkflowWorldError');
@@ -76,7 +76,7 @@ test('R1: the id of a run is wrun_ and a ULID of about now; without one the serv
   assert.equal((await world.runs.get(run.runId)).status, 'pending');
 });
 
-test('R2: a run is created once, whoever else tries', async () => {
+test('R2: a run is created only once', async () => {
   const runId = newRun();
   const { won, lost } = await race(50, () => create(runId, 'run_created', undefined, created));
   assert.equal(won.length, 1);
@@ -103,7 +103,7 @@ test('R3: initial attributes are checked', async () => {
   assert.deepEqual(run.attributes, { $root: 'r', color: 'red' });
 });
 
-test('a run whose payloads were to go at its end is not begun', async () => {
+test('a run whose payloads would be removed at its end is not started', async () => {
   const wish = { ...created, attributes: { $retention: '0' }, allowReservedAttributes: true };
   const runId = newRun();
   await refused(create(runId, 'run_created', undefined, wish), 'AttributeValidationError');
@@ -112,7 +112,7 @@ test('a run whose payloads were to go at its end is not begun', async () => {
 
 // ---- run_started
 
-test('R4: run_started begins a pending run and answers with its whole log', async () => {
+test('R4: run_started starts a pending run and answers with its whole log', async () => {
   const runId = await createRun();
   const { run, events, cursor, hasMore } = await create(runId, 'run_started');
   assert.equal(run.status, 'running');
@@ -140,7 +140,7 @@ test('R6: run_started of a run that has ended is refused as expired', async () =
   }
 });
 
-test('R7: run_started with the data of a run makes the run that is missing, in order', async () => {
+test('R7: run_started with the data of a run creates a missing run, in order', async () => {
   const runId = newRun();
   const { won } = await race(50, () => create(runId, 'run_started', undefined, created));
   assert.equal(won.length, 50);
@@ -148,7 +148,7 @@ test('R7: run_started with the data of a run makes the run that is missing, in o
   assert.deepEqual((await world.runs.get(runId)).input, input);
 });
 
-test('R8: run_started without data of a run that is missing is refused', async () => {
+test('R8: run_started of a missing run without data is refused', async () => {
   await refused(create(newRun(), 'run_started'), 'WorkflowRunNotFoundError');
 });
 
@@ -163,7 +163,7 @@ test('R9: run_started keeps no data', async () => {
 
 // ---- the end of a run
 
-test('R10: a run may end before it has begun', async () => {
+test('R10: a run may end before it has started', async () => {
   for (const end of ['run_completed', 'run_failed', 'run_cancelled']) {
     const runId = await createRun();
     const { run } = await create(runId, end, undefined, end === 'run_failed' ? { error: bytes(1) } : undefined);
@@ -193,13 +193,13 @@ test('R11: an end is final; only a cancelled run may be cancelled again', async 
   await refused(create(cancelled, 'run_completed'), 'EntityConflictError');
 });
 
-test('R12: the end of a run that is missing is refused', async () => {
+test('R12: the end of a missing run is refused', async () => {
   for (const end of ['run_completed', 'run_failed', 'run_cancelled']) {
     await refused(create(newRun(), end, undefined, { error: bytes(1) }), 'WorkflowRunNotFoundError');
   }
 });
 
-test('R13: of fifty ends one wins', async () => {
+test('R13: of fifty concurrent ends one wins', async () => {
   const runId = await startRun();
   const ends = ['run_completed', 'run_failed'];
   const { won, lost } = await race(50, (i) => create(runId, ends[i % 2], undefined, { output: bytes(i), error: bytes(i) }));
@@ -210,7 +210,7 @@ test('R13: of fifty ends one wins', async () => {
   assert.equal((await world.runs.get(runId)).status, all.at(-1).slice(4));
 });
 
-test('R14: the end frees hooks and waits and leaves steps as they are', async () => {
+test('R14: the end frees hooks and waits and leaves steps unchanged', async () => {
   const runId = await startRun();
   const stepId = await startStep(runId);
   const token = newId('token');
@@ -234,7 +234,7 @@ test('R14: the end frees hooks and waits and leaves steps as they are', async ()
 
 // ---- steps
 
-test('R15: a step may be created in a pending run, not in one that is missing or has ended', async () => {
+test('R15: a step may be created in a pending run, not in a missing or ended one', async () => {
   const runId = await createRun();
   await createStep(runId);
   await refused(createStep(newRun()), 'WorkflowRunNotFoundError');
@@ -258,7 +258,7 @@ test('R16: a step is created once in its run; another run may have the same id',
   assert.equal((await world.steps.get(other, stepId)).runId, other);
 });
 
-test('R17: a step that is missing cannot start', async () => {
+test('R17: a missing step cannot start', async () => {
   await refused(create(await startRun(), 'step_started', newId('step')), 'WorkflowWorldError', { status: 404 });
 });
 
@@ -298,7 +298,7 @@ test('R20: every start is an attempt; the first start stays', async () => {
   assert.deepEqual(won.map((one) => one.step.attempt).sort((a, b) => a - b), Array.from({ length: 50 }, (_, i) => i + 4));
 });
 
-test('R21: in a run that has ended no step starts', async () => {
+test('R21: no step starts in a run that has ended', async () => {
   const runId = await startRun();
   const pending = await createStep(runId);
   const running = await startStep(runId);
@@ -307,7 +307,7 @@ test('R21: in a run that has ended no step starts', async () => {
   await refused(create(runId, 'step_started', running), 'RunExpiredError');
 });
 
-test('R22: a start with the data of a step makes the step, for one caller', async () => {
+test('R22: a start with the data of a step creates the step, for one caller', async () => {
   const runId = await startRun();
   const stepId = newId('step');
   const start = () => create(runId, 'step_started', stepId, { stepName: 'pack', input });
@@ -339,7 +339,7 @@ test('R23: a step ends once', async () => {
   await refused(create(runId, 'step_retrying', stepId, { error: bytes(1) }), 'EntityConflictError');
 });
 
-test('R24: a step may end that has not started', async () => {
+test('R24: a step may end without having started', async () => {
   const runId = await startRun();
   for (const [end, status] of [['step_completed', 'completed'], ['step_failed', 'failed'], ['step_retrying', 'pending']]) {
     const stepId = await createStep(runId);
@@ -367,7 +367,7 @@ test('R25: a step may end after its run has; one that has not started may not fa
   assert.equal((await world.runs.get(runId)).status, 'cancelled');
 });
 
-test('R26: what a step keeps of its end', async () => {
+test('R26: the data that a step keeps when it ends', async () => {
   const runId = await startRun();
   const done = await startStep(runId);
   const { step } = await create(runId, 'step_completed', done, { result: bytes(5, 0, 6) });
@@ -389,7 +389,7 @@ test('R26: what a step keeps of its end', async () => {
   assert.equal((await create(runId, 'step_retrying', soon, { error: bytes(2) })).step.retryAfter, undefined);
 });
 
-test('R26: a step that waits for its next attempt ends with the attempts that it had', async () => {
+test('R26: a step that waits for its next attempt ends with its attempts so far', async () => {
   const runId = await startRun();
   for (const [end, status] of [['step_completed', 'completed'], ['step_failed', 'failed'], ['step_retrying', 'pending']]) {
     const stepId = await startStep(runId);
@@ -406,7 +406,7 @@ test('R26: a step that waits for its next attempt ends with the attempts that it
 
 // ---- hooks
 
-test('R27: a token has one live hook; the others meet a conflict', async () => {
+test('R27: a token has one live hook; others get a conflict', async () => {
   const token = newId('token');
   const runs = await Promise.all(Array.from({ length: 50 }, () => startRun()));
   const made = await Promise.all(runs.map((runId) => create(runId, 'hook_created', newId('hook'), { token, metadata: bytes(1) })));
@@ -432,7 +432,7 @@ test('R27: a token has one live hook; the others meet a conflict', async () => {
   await refused(create(ended, 'hook_created', newId('hook'), { token: newId('token') }), 'EntityConflictError');
 });
 
-test('R28: a hook takes any number of payloads while it lives', async () => {
+test('R28: a hook takes any number of payloads while it is active', async () => {
   const runId = await startRun();
   const hookId = newId('hook');
   await refused(create(runId, 'hook_received', hookId, { payload: bytes(1) }), 'HookNotFoundError');
@@ -485,7 +485,7 @@ test('a hook with a retention keeps its token after the end of its run, for a wh
   const { event } = await create(next, 'hook_created', newId('hook'), { token });
   assert.equal(event.eventType, 'hook_conflict');
   assert.equal(event.eventData.conflictingRunId, runId);
-  // It is held until then, and not for ever.
+  // It is held until then, but not forever.
   const isHeld = () => world.hooks.getByToken(token).then(() => true, (error) => error.name !== 'HookNotFoundError');
   while (await isHeld()) {
     assert.ok(Date.now() < hook.tokenRetentionUntil.getTime() + 10e3, 'the token is free again');
@@ -548,7 +548,7 @@ test('attr_set changes attributes, within the rules', { skip: spec < 4 }, async 
   await refused(set(runId, newId('attr'), [{ key: 'e', value: '5' }]), 'EntityConflictError');
 });
 
-test('of many who set attributes at once none gets past the limit', { skip: spec < 4 }, async () => {
+test('concurrent attribute changes never exceed the limit', { skip: spec < 4 }, async () => {
   const runId = await startRun({ attributes: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`k${i}`, 'v'])) });
   const worlds = Array.from({ length: 4 }, () => createWorld());
   const set = (i) =>
@@ -631,7 +631,7 @@ test('events page in both orders; steps, hooks and correlation ids are found', a
   assert.equal((await world.hooks.get(hookId)).runId, runId);
 });
 
-test('resolveData none leaves out what is opaque, and nothing else', async () => {
+test('resolveData none omits only opaque data', async () => {
   const runId = await startRun();
   const stepId = await startStep(runId);
   await create(runId, 'step_failed', stepId, { error: bytes(1) });
@@ -650,14 +650,14 @@ test('resolveData none leaves out what is opaque, and nothing else', async () =>
   assert.equal(data.find((event) => event.eventType === 'step_failed').eventData, undefined);
 });
 
-test('what is missing is said to be', async () => {
+test('missing objects are reported as missing', async () => {
   await refused(world.runs.get(newRun()), 'WorkflowRunNotFoundError');
   await refused(world.steps.get(await startRun(), newId('step')), 'WorkflowWorldError', { status: 404 });
   await refused(world.hooks.get(newId('hook')), 'HookNotFoundError');
   await refused(world.hooks.getByToken('nobody has it'), 'HookNotFoundError');
 });
 
-test('sinceCursor answers with what was recorded since', { skip: spec < 5 }, async () => {
+test('sinceCursor answers with the events recorded since', { skip: spec < 5 }, async () => {
   const runId = newRun();
   const { cursor } = await create(runId, 'run_started', undefined, created);
   const stepId = newId('step');
@@ -668,7 +668,7 @@ test('sinceCursor answers with what was recorded since', { skip: spec < 5 }, asy
   assert.equal(done.hasMore, false);
 });
 
-test('a payload of megabytes, and one with every byte, come back as they were', async () => {
+test('a payload of megabytes, and one with every byte, are returned unchanged', async () => {
   const large = new Uint8Array(3 << 20).map((_, i) => i * 31);
   const runId = await startRun({ input: large });
   assert.deepEqual((await world.runs.get(runId)).input, large);
@@ -679,9 +679,9 @@ test('a payload of megabytes, and one with every byte, come back as they were', 
   await refused(startRun({ input: new Uint8Array((8 << 20) + 1) }), 'WorkflowWorldError', { status: 413 });
 });
 
-// ---- requests that come again, because the answer to the first was lost
+// ---- requests repeated because the answer to the first was lost
 
-test('a request that comes again is answered alike and acts once', async () => {
+test('a repeated request gets the same answer and acts once', async () => {
   const folder = new URL('./', import.meta.resolve('@everstep/world'));
   const { Connection } = await import(new URL('connection.js', folder));
   const { resolveConfig } = await import(new URL('config.js', folder));
@@ -716,7 +716,7 @@ test('a request that comes again is answered alike and acts once', async () => {
   connection.close();
 });
 
-test('all that resume a run with the same resumeId are one', async () => {
+test('resumes of a run with the same resumeId count as one', async () => {
   assert.equal(world.capabilities.hookResumeDedup, true);
   const runId = await startRun();
   const hookId = newId('hook');
@@ -743,7 +743,7 @@ async function readAll(stream) {
   return parts;
 }
 
-// Up to version 3 streams are members of the world itself, and their name comes first.
+// Up to version 3 streams are members of the world itself and take the name first.
 const streams = world.streams ?? {
   write: async (runId, name, chunk) => world.writeToStream(name, runId, chunk),
   writeMulti: async (runId, name, chunks) => world.writeToStreamMulti(name, runId, chunks),

@@ -1,6 +1,7 @@
-// The DevKit's own web UI, already started, shows a run that waits for its webhook and acts on runs, and is not
-// taken for an application although it listens.
-// Usage: node web_ui.mjs URL RUN ROUTES     (how many routes of the application take messages)
+// The DevKit's own web UI, already started, shows a run that waits for its webhook and acts on
+// runs, and is not mistaken for an application although it listens.
+// Usage: node web_ui.mjs URL RUN ROUTES     (the number of the application's routes that take
+// messages)
 
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -44,14 +45,14 @@ expect('it lists the run', listed?.status === 'running', runs);
 const run = await call('fetchRun', { runId });
 expect('it shows the run with its input', run.input?.length > 0, run);
 const events = await types(runId);
-expect('and its events', events[0] === 'run_created' && events.includes('hook_created'), events);
+expect('it shows the events of the run', events[0] === 'run_created' && events.includes('hook_created'), events);
 const created = (await eventsOf(runId)).filter((event) => event.eventType === 'step_created');
 const steps = await Promise.all(created.map((event) => call('fetchStep', { runId, stepId: event.correlationId })));
-expect('and its steps', steps.length === 6 && steps.every((step) => step.status === 'completed'), steps);
+expect('it shows the steps of the run', steps.length === 6 && steps.every((step) => step.status === 'completed'), steps);
 const hooks = await call('fetchHooks', { params: { runId } });
-expect('and its hook', hooks.data.length === 1, hooks);
+expect('it shows the hook of the run', hooks.data.length === 1, hooks);
 const streams = await call('fetchStreams', { runId });
-expect('and its stream', streams.length === 1, streams);
+expect('it shows the stream of the run', streams.length === 1, streams);
 
 const again = await call('recreateRun', { runId });
 const waits = await until(() => types(again), (all) => all.includes('hook_created'));

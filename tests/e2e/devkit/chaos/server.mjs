@@ -1,4 +1,4 @@
-// The application that is killed: the routes of the runtime, and one to start workflows.
+// The application that is killed: the runtime's routes, and one to start workflows.
 //   POST /invoke     {"workflow":"sequence","args":[10]}
 //   GET  /ready
 
@@ -9,7 +9,7 @@ import { createWorld } from '@everstep/world';
 import { start } from 'workflow/api';
 import { setWorld } from 'workflow/runtime';
 
-// Some of the betas want to know it when the application is built; this is known to all.
+// Some betas require it when the application is built; all of them accept it.
 const world = createWorld();
 setWorld(world);
 const routes = new URL('./.well-known/workflow/v1/', import.meta.url);

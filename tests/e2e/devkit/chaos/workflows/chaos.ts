@@ -1,5 +1,5 @@
-// Workflows whose results are known. Whoever is killed while a step runs has used up one of its retries, so all
-// steps have more of them than anybody can be killed.
+// Workflows with known results. A process killed during a step uses up one of the step's retries,
+// so every step has more retries than there can be kills.
 
 import { appendFileSync } from 'node:fs';
 import { createHook, FatalError, getStepMetadata, getWorkflowMetadata, RetryableError, sleep } from 'workflow';
@@ -32,7 +32,7 @@ async function neverThere(): Promise<void> {
 }
 neverThere.maxRetries = WITHOUT_END;
 
-// Says when its body begins and ends, in a file that outlives the process.
+// Records when its body starts and ends in a file that outlives the process.
 async function takesLong(number: number, ms: number): Promise<number> {
   'use step';
   const { stepId } = getStepMetadata();
@@ -45,7 +45,7 @@ async function takesLong(number: number, ms: number): Promise<number> {
 }
 takesLong.maxRetries = WITHOUT_END;
 
-// Steps that are likely to be under way when somebody is killed.
+// Steps that are likely to be in flight when a process is killed.
 export async function long(length: number, ms: number) {
   'use workflow';
   let sum = 0;
@@ -53,7 +53,7 @@ export async function long(length: number, ms: number) {
   return sum;
 }
 
-// One after the other.
+// Sequential steps.
 export async function sequence(length: number) {
   'use workflow';
   let sum = 0;
@@ -61,7 +61,7 @@ export async function sequence(length: number) {
   return sum;
 }
 
-// Side by side, twice.
+// Parallel steps, twice.
 export async function fan(width: number) {
   'use workflow';
   const first = await Promise.all(Array.from({ length: width }, (_, i) => slowly(i)));
@@ -69,7 +69,7 @@ export async function fan(width: number) {
   return [...first, ...second];
 }
 
-// Sleeps, also beside a step.
+// Sleeps, also in parallel with a step.
 export async function nap(value: number) {
   'use workflow';
   const before = await add(value, 1);
@@ -78,7 +78,7 @@ export async function nap(value: number) {
   return add(beside, 1);
 }
 
-// A step that comes right in the end, and one that does not.
+// A step that eventually succeeds, and one that does not.
 export async function retried(value: string) {
   'use workflow';
   const got = await atTheThird(value);
@@ -90,7 +90,7 @@ export async function retried(value: string) {
   return got;
 }
 
-// Somebody from outside.
+// A delivery from outside.
 export async function delivered(token: string) {
   'use workflow';
   using hook = createHook<{ number: number }>({ token });
