@@ -1,4 +1,4 @@
-"""Everstep: start and follow durable runs, and do their steps, from Python."""
+"""Everstep: start and follow durable runs, and execute their steps, from Python."""
 
 from .async_client import AsyncClient, AsyncRun
 from .async_worker import AsyncWorker

@@ -1,4 +1,4 @@
-"""HTTP/1.1 with keep-alive on asyncio streams: what this server and the proxies before it speak."""
+"""HTTP/1.1 with keep-alive on asyncio streams, as spoken by the server and by proxies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BROKEN = (OSError, EOFError, ValueError, asyncio.LimitOverrunError)
 
 
 class Connection:
-    """One connection, opened when it is needed, with one request at a time."""
+    """A connection, opened on demand, with one request at a time."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -40,14 +40,14 @@ class Connection:
         body: Optional[bytes],
         timeout: float,
     ) -> Answer:
-        """One try. An answer of any status; TransportError."""
+        """Makes one attempt. Returns an answer of any status. Raises TransportError."""
         await self._connect(f"{method} {path}", timeout)
         deadline = asyncio.get_running_loop().call_later(timeout, self.close)
         whole = False
         try:
             status, answer_headers = await self._begin(method, path, headers, body)
             if "content-length" in answer_headers and "connection" not in answer_headers:
-                # As nearly all are: whole, and on a connection that stays.
+                # The common case: a complete answer on a connection that stays open.
                 size = int(answer_headers["content-length"])
                 content = await self._open_reader().readexactly(size) if size else b""
             else:
@@ -66,7 +66,7 @@ class Connection:
     async def stream(
         self, path: str, headers: Mapping[str, str], silence_max: float
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes of an answer of success as they come, then closes; EverstepError."""
+        """Yields the bytes of a successful answer as they arrive, then closes. Raises EverstepError."""
         await self._connect(f"GET {path}", silence_max)
         loop = asyncio.get_running_loop()
         deadline = loop.call_later(silence_max, self.close)
@@ -115,7 +115,7 @@ class Connection:
         if body is not None and len(body) > _BUFFER_BYTES:
             await self._writer.drain()
         status = 100
-        while status < 200:  # what is only said in between
+        while status < 200:  # informational responses
             status, answer_headers = await self._head()
         return status, answer_headers
 
@@ -191,7 +191,7 @@ class AsyncConnections:
         body: Optional[bytes],
         wait: float = 0.0,
     ) -> Answer:
-        """One try. An answer of success; else EverstepError."""
+        """Makes one attempt. Returns a successful answer, or raises EverstepError."""
         connection = self._take()
         answer = await connection.request(method, path, headers, body, self._timeout + wait)
         connection.used_at = time.monotonic()
@@ -235,7 +235,7 @@ class AsyncConnections:
                 for line in whole:
                     yield line
         finally:
-            await pieces.aclose()  # at once, also when nobody reads on
+            await pieces.aclose()  # at once, even if the caller stops reading
 
     def pieces(self, path: str) -> AsyncGenerator[bytes, None]:
         return Connection(self._endpoint).stream(path, {}, self._timeout)

@@ -28,10 +28,10 @@ def default_name() -> str:
 
 
 class AsyncWorker:
-    """Does tasks of a server in this event loop, up to `slots` at a time.
+    """Executes tasks of a server in this event loop, up to `slots` at a time.
 
     Handlers are `async def handler(ctx, inputs)`; a plain `def` is called in the event loop and
-    must not block. What a handler returns is the step's result.
+    must not block. The return value of a handler is the step's result.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class AsyncWorker:
         self._cancel_grace = cancel_grace
         self._drain_timeout = drain_timeout
         self._handlers: Dict[str, Handler] = {}
-        self._silent: Set[str] = set()  # kinds whose handlers show themselves that they live
+        self._silent: Set[str] = set()  # kinds whose handlers send heartbeats themselves
         self._loop: Optional[WorkLoop] = None
         self._running: Set[asyncio.Future[None]] = set()
         self._background: Optional[asyncio.Future[None]] = None
@@ -75,10 +75,10 @@ class AsyncWorker:
         return register
 
     async def run(self, *, handle_signals: bool = True) -> None:
-        """Works until stop(), SIGTERM or SIGINT: then takes no more tasks, finishes those that run
-        within `drain_timeout`, and reports them. The second signal ends it at once."""
+        """Works until stop(), SIGTERM or SIGINT: then takes no more tasks, finishes the running
+        ones within `drain_timeout`, and reports them. A second signal ends it at once."""
         if self._loop is not None:
-            raise RuntimeError("the worker works already")
+            raise RuntimeError("the worker is already running")
         book = self._book
         spec = registration(self._name, list(self._handlers), self._queues, book.slots)
         loop = WorkLoop(self._endpoint, spec, book, self._launch, self._wait, self._drain_timeout)
@@ -97,12 +97,12 @@ class AsyncWorker:
             self._loop = None
 
     def stop(self) -> None:
-        """Asks run() to end. From the event loop."""
+        """Asks run() to end. Must be called from the event loop."""
         if self._loop is not None:
             self._loop.stop()
 
     async def __aenter__(self) -> AsyncWorker:
-        """Works in the background from the moment that the server knows of it."""
+        """Works in the background; returns once it is registered."""
         background = asyncio.ensure_future(self.run(handle_signals=False))
         try:
             await asyncio.sleep(0)
@@ -161,7 +161,7 @@ class AsyncWorker:
 
         def ended(done: asyncio.Future[None]) -> None:
             self._running.discard(done)
-            if done.cancelled():  # before it began, so that nothing was reported
+            if done.cancelled():  # before it started, so nothing was reported
                 self._finish(ctx, failure_of(ctx, asyncio.CancelledError()))
 
         ctx.runs_as(running)
@@ -183,7 +183,7 @@ class AsyncWorker:
 
 
 def _on_signals(stop: Callable[[], None]) -> Callable[[], None]:
-    """Calls `stop` on the first SIGTERM or SIGINT; what it returns undoes that."""
+    """Calls `stop` on the first SIGTERM or SIGINT. The returned function undoes that."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     loop = asyncio.get_running_loop()
 
@@ -200,6 +200,6 @@ def _on_signals(stop: Callable[[], None]) -> Callable[[], None]:
     try:
         for number in numbers:
             loop.add_signal_handler(number, first)
-    except NotImplementedError:  # the event loop of Windows
+    except NotImplementedError:  # the event loop on Windows
         return lambda: None
     return forget

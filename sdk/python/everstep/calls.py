@@ -1,5 +1,5 @@
-"""The calls of the API as values: what to send, and how to read the answer. Both clients share
-them; neither sockets nor waiting are here."""
+"""The calls of the API as values: what to send, and how to read the answer. Shared by both clients;
+contains no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .endpoint import Answer
 T = TypeVar("T")
 Json = Any
 
-# JSON as the server reads it: no NaN, and text that is not UTF-8 is our fault and not sent.
+# JSON as the server accepts it: no NaN. Text that is not valid UTF-8 is a caller's error and not
+# sent.
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -26,7 +27,7 @@ def is_json(content: Json) -> bool:
     try:
         encode(content)
         return True
-    except Exception:  # of the encoder, or of a class of the content
+    except Exception:  # raised by the encoder, or by a class in the content
         return False
 
 
@@ -45,12 +46,13 @@ class Call(Generic[T]):
         self.path = path
         self.decode = decode
         self.body = body
-        self.wait = wait  # how long the server may take on purpose, in seconds
+        self.wait = wait  # how long the server may deliberately wait, in seconds
         self.headers: Dict[str, str] = {}
         if body is not None:
             self.headers["Content-Type"] = content_type
         if method == "POST":
-            # Made once for all tries of the call: a try whose answer was lost is not done twice.
+            # Shared by all attempts of the call: an attempt whose answer was lost is not executed
+            # twice.
             self.headers["Idempotency-Key"] = key or uuid.uuid4().hex
 
 
@@ -80,7 +82,7 @@ def _post(cls: Type[T], path: str, content: Json, key: Optional[str] = None) -> 
 
 
 def plan_text(plan: Union[str, Mapping[str, Any]]) -> str:
-    """A plan as a document: text is sent as it is, a mapping as JSON."""
+    """Returns a plan as a document: text is sent unchanged, a mapping as JSON."""
     return plan if isinstance(plan, str) else _encoder.encode(plan)
 
 
@@ -244,7 +246,7 @@ def of_run(run_id: Optional[str]) -> str:
 
 
 def artifact_path(artifact: Union[str, views.Artifact]) -> str:
-    """Of an artifact, its URI, or its digest."""
+    """Returns the path for an artifact, its URI, or its digest."""
     uri = artifact.sha256 if isinstance(artifact, views.Artifact) else artifact
     return _path("artifacts", uri.rpartition(":")[2])
 

@@ -1,4 +1,4 @@
-"""The client for threads."""
+"""The thread-safe client."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .sync_http import Connections
 T = TypeVar("T")
 Plan = Union[str, Mapping[str, Any]]
 
-# The server answers a wait after at most a minute.
+# The server answers a waiting request after at most a minute.
 _WAIT_MAX = 30.0
 
 
 class Client:
-    """A server of Everstep. Any number of threads may share one.
+    """A connection to an Everstep server. Can be shared by any number of threads.
 
-    Calls that got no answer, or were told to come again, are repeated for up to `retry_for`
-    seconds; an Idempotency-Key makes sure that they are done once.
+    Calls without an answer, and calls that the server asks to retry, are repeated for up to
+    `retry_for` seconds; an Idempotency-Key ensures that they are executed once.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Client:
         start_at: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> Run:
-        """Starts a run of a document (text or mapping), of a registered plan, or of a reference.
-        The same `run_id`, `request_id` or `idempotency_key` again gives the run that is there."""
+        """Starts a run of a document (text or mapping), a registered plan, or a reference.
+        Repeating a `run_id`, `request_id` or `idempotency_key` returns the existing run."""
         call = calls.start(
             plan,
             plan_id,
@@ -99,14 +99,14 @@ class Client:
         return Run(self, started.run_id, started)
 
     def run(self, run_id: str) -> Run:
-        """A handle of a run that exists; asks nobody."""
+        """Returns a handle of an existing run, without a request to the server."""
         return Run(self, run_id)
 
     def get(self, run_id: str) -> views.RunView:
         return self._do(calls.get_run(run_id))
 
     def wait(self, run_id: str, timeout: Optional[float] = None) -> views.RunView:
-        """The run once it has ended; TimeoutError."""
+        """Waits until the run has ended and returns it. Raises TimeoutError."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _WAIT_MAX if until is None else min(_WAIT_MAX, until - time.monotonic())
@@ -128,7 +128,7 @@ class Client:
         error_code: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> Iterator[views.RunSummary]:
-        """The newest first, page by page; `limit` is the size of a page."""
+        """Yields runs, newest first, page by page; `limit` is the page size."""
         cursor = ""
         while True:
             page = self._do(
@@ -150,7 +150,7 @@ class Client:
                 return
 
     def why(self, run_id: str) -> views.Explanation:
-        """What the run waits for."""
+        """Returns what the run waits for."""
         return self._do(calls.why(run_id))
 
     # ---- events
@@ -164,7 +164,7 @@ class Client:
         type: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> Iterator[views.Event]:
-        """The log of a run as it is now, page by page."""
+        """Yields the current log of a run, page by page."""
         while True:
             page = self._do(calls.events(run_id, after, limit, dialect, type))
             yield from page.events
@@ -180,9 +180,9 @@ class Client:
         dialect: Optional[str] = None,
         type: Optional[str] = None,
     ) -> Iterator[views.Event]:
-        """The events of a run as they happen, until it has ended; without `run_id` those of all
-        runs, from now on or behind `after`, without end. A connection that breaks is replaced, and
-        the stream goes on behind the last event."""
+        """Yields the events of a run as they happen, until it has ended. Without `run_id`, yields
+        those of all runs, from now on or after `after`, without end. A broken connection is
+        replaced, and the stream continues after the last event."""
         state = FollowState(after)
         backoff = Backoff(self._retry_for)
         while True:
@@ -229,7 +229,7 @@ class Client:
         return self.signal(run_id, "RESUME", reason=reason)
 
     def approve(self, run_id: str, reason: Optional[str] = None) -> views.RunView:
-        """Lets a run begin whose plan has `requiresApproval`."""
+        """Approves the start of a run whose plan has `requiresApproval`."""
         return self._do(calls.approve(run_id, reason))
 
     # ---- hooks
@@ -237,7 +237,7 @@ class Client:
     def deliver(
         self, token: str, payload: Any = None, *, delivery_id: Optional[str] = None
     ) -> views.Hook:
-        """Gives a step that waits for a hook its payload; a step that waits for an approval takes
+        """Delivers the payload of a hook that a step waits for; an approval takes
         `{"approved": True}`."""
         return self._do(calls.deliver(token, payload, delivery_id))
 
@@ -264,7 +264,7 @@ class Client:
                 return
 
     def plan(self, plan_id: str, plan_version: str) -> str:
-        """The document as it was registered."""
+        """Returns the document as registered."""
         return self._do(calls.get_plan(plan_id, plan_version))
 
     # ---- artifacts
@@ -281,9 +281,9 @@ class Client:
     def save_artifact(
         self, artifact: Union[str, views.Artifact], file: BinaryIO, run_id: Optional[str] = None
     ) -> int:
-        """Writes an artifact (its digest, or its URI) into a file as it comes, and answers its
-        size. `run_id`: the run that made it, if it was not uploaded. EverstepError with
-        ARTIFACT_DAMAGED: what came has another digest."""
+        """Streams an artifact (given by its digest or URI) into a file and returns its size.
+        `run_id`: the run that created it, unless it was uploaded. Raises EverstepError with
+        ARTIFACT_DAMAGED if the received data has a different digest."""
         path = calls.artifact_path(artifact)
         digest, size = hashlib.sha256(), 0
         for piece in self._connections.pieces(path + calls.of_run(run_id)):
@@ -300,7 +300,7 @@ class Client:
         return self._do(calls.queues())
 
     def set_queue_concurrency(self, queue: str, concurrency: int) -> None:
-        """How many tasks of a queue are lent at once; zero: no limit."""
+        """Sets how many tasks of a queue are leased at once; zero: no limit."""
         self._do(calls.set_queue(queue, concurrency))
 
     def workers(self) -> List[Dict[str, Any]]:
@@ -308,14 +308,14 @@ class Client:
 
 
 class Run:
-    """One run, with the client that reaches it."""
+    """A run, with the client to access it."""
 
     def __init__(
         self, client: Client, run_id: str, started: Optional[views.StartedRun] = None
     ) -> None:
         self.client = client
         self.id = run_id
-        self.started = started  # what the server answered, if this handle is from start()
+        self.started = started  # the server's answer, if this handle was returned by start()
 
     def __repr__(self) -> str:
         return f"Run({self.id!r})"
@@ -327,7 +327,7 @@ class Run:
         return self.client.wait(self.id, timeout)
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """What the plan's `outputs` gave, once the run has ended; RunFailed, TimeoutError."""
+        """Waits for the end and returns the plan's `outputs`. Raises RunFailed, TimeoutError."""
         view = self.wait(timeout)
         if view.status != "COMPLETED":
             raise RunFailed(self.id, view.status, view.error_code, view.error_message)

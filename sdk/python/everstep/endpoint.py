@@ -1,4 +1,4 @@
-"""Where the server is, and what every request to it has in common."""
+"""The server's address, and what all requests have in common."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Endpoint:
         text = url or os.environ.get("EVERSTEP_URL") or DEFAULT_URL
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"not a server's address: {text!r}; as in {DEFAULT_URL}")
+            raise ValueError(f"invalid server address {text!r}: use a URL like {DEFAULT_URL}")
         if parts.path.strip("/") or parts.query:
-            raise ValueError(f"the address of the server has no path: {text!r}")
+            raise ValueError(f"the server address must not have a path: {text!r}")
         self.host: str = parts.hostname
         self.tls: Optional[ssl.SSLContext] = None
         if parts.scheme == "https":
@@ -47,12 +47,12 @@ class Endpoint:
         self.headers: Dict[str, str] = {"User-Agent": USER_AGENT}
         if token:
             if not token.isascii() or not token.isprintable():
-                raise ValueError("the token has characters that no token has")
+                raise ValueError("the token contains invalid characters")
             self.headers["Authorization"] = "Bearer " + token
 
 
-# Worth another try: nobody was asked, or the server says so itself. A repeated POST has the same
-# Idempotency-Key, so that it is done once.
+# Errors worth a retry: the request did not arrive, or the server asks for it. A repeated POST has
+# the same Idempotency-Key, so it is executed once.
 RETRY_STATUSES = frozenset((408, 425, 429, 502, 503, 504))
 
 
@@ -63,7 +63,7 @@ def is_worth_retrying(error: EverstepError) -> bool:
 
 
 class Backoff:
-    """How long to wait before the next try: doubling, with jitter, until the time is up."""
+    """The delay before the next attempt: doubling, with jitter, until the time is up."""
 
     def __init__(self, total: float, first: float = 0.05, longest: float = 2.0) -> None:
         self._until = time.monotonic() + total
@@ -71,7 +71,7 @@ class Backoff:
         self._longest = longest
 
     def delay(self, error: EverstepError) -> Optional[float]:
-        """Seconds to wait; None: do not try again."""
+        """Returns the seconds to wait, or None if there should be no further attempt."""
         if not is_worth_retrying(error):
             return None
         wait = self._next * random.uniform(0.5, 1.0)

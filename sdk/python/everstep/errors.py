@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions with stable codes."""
+"""Exceptions with stable codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 
 class Fault(NamedTuple):
-    """One mistake in what was sent, and where it is."""
+    """One fault in a request, and its location."""
 
     pointer: str
     message: str
@@ -16,7 +16,7 @@ class Fault(NamedTuple):
 
 
 class EverstepError(Exception):
-    """The server refused, or failed. `code` is stable: docs/errors/CODE.md says what to do."""
+    """The server refused a request, or failed. `code` is stable; see docs/errors/CODE.md."""
 
     def __init__(
         self,
@@ -43,15 +43,15 @@ class EverstepError(Exception):
 
 
 class TransportError(EverstepError):
-    """No answer: the server cannot be reached, or the connection broke. What was asked may have
-    been done."""
+    """There was no answer: the server is unreachable, or the connection broke. The request may
+    nevertheless have been executed."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("TRANSPORT", detail)
 
 
 class RunFailed(EverstepError):
-    """Raised by `Run.result()`: the run ended, and not well. `code` is that of the run's error."""
+    """Raised by `Run.result()`: the run ended without success. `code` is the run's error code."""
 
     def __init__(self, run_id: str, status: str, code: str, message: str) -> None:
         super().__init__(code or status, message or f"the run {run_id} is {status}")
@@ -60,7 +60,7 @@ class RunFailed(EverstepError):
 
 
 class TaskFailed(Exception):
-    """Raised by a handler: the attempt has failed. `code` is what plans name in `retryOn`."""
+    """Raised by a handler to fail the attempt. Plans name `code` in `retryOn`."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class TaskFailed(Exception):
 
 
 class TaskCancelled(Exception):
-    """Raised by a handler that saw `ctx.cancelled`: it has stopped as it was asked to."""
+    """Raised by a handler that stopped because `ctx.cancelled` was set."""
 
 
 def problem(status: int, headers: Mapping[str, str], body: bytes) -> EverstepError:
-    """The error of an answer that is none of success (RFC 9457, or whatever a proxy made)."""
+    """Returns the error of an unsuccessful answer (RFC 9457, or the error page of a proxy)."""
     content: Dict[str, Any] = {}
     try:
         read = json.loads(body)

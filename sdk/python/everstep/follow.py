@@ -1,4 +1,4 @@
-"""Following a stream of server-sent events, without the sockets."""
+"""Parsing of a stream of server-sent events, without I/O."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Dict, List, Optional
 
 from .views import Event, RunView
 
-# The server shows every 15 seconds that it lives.
+# The server sends a keep-alive every 15 seconds.
 SILENCE_MAX = 45.0
 
 
 class FollowState:
-    """What has been seen of a stream, so that another connection goes on behind it."""
+    """The state of a stream, so that another connection can continue after the last event."""
 
     def __init__(self, after: int) -> None:
         self.last_id = after
@@ -31,7 +31,7 @@ class FollowState:
         return headers
 
     def feed(self, line: bytes) -> Optional[Event]:
-        """One line of the stream, with or without its end. An event, where one is complete."""
+        """Takes one line, with or without its line end. Returns an event once it is complete."""
         text = line.rstrip(b"\r\n").decode()
         if not text:
             return self._complete()
@@ -58,8 +58,8 @@ class FollowState:
         return Event(self.last_id, type, json.loads("\n".join(data)))
 
     def is_over(self, view: RunView) -> bool:
-        """The stream of a run has ended well: is that all there will be? A server that stops ends
-        its streams too, so it is over only once all of a run that has ended was streamed."""
+        """Returns whether a run's stream that ended cleanly is complete. A server that stops also
+        ends its streams, so it is complete only if all events of an ended run were streamed."""
         if not view.ended:
             return False
         over = view.last_event_seq <= self.last_id or self._ended_at == view.last_event_seq

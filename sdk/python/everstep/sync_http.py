@@ -1,4 +1,4 @@
-"""HTTP for threads: connections of http.client, kept and shared."""
+"""HTTP for threads: a pool of http.client connections."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Connections:
         body: Optional[bytes],
         wait: float = 0.0,
     ) -> Answer:
-        """One try. An answer of success; else EverstepError."""
+        """Makes one attempt. Returns a successful answer, or raises EverstepError."""
         connection = self._take()
         try:
             response = self._send(connection, method, path, headers, body, self._timeout + wait)
@@ -76,13 +76,13 @@ class Connections:
                 delay = backoff.delay(error)
                 if delay is None:
                     raise
-                # The connections of a server that is gone are of no use.
+                # Other idle connections to the same unreachable server are useless.
                 if error.status == 0:
                     self.close()
             time.sleep(delay)
 
     def lines(self, path: str, headers: Mapping[str, str], silence_max: float) -> Iterator[bytes]:
-        """The lines of an answer that is streamed, on a connection of its own."""
+        """Yields the lines of a streamed answer, on a separate connection."""
         for response in self._stream(path, headers, silence_max):
             while True:
                 line = response.readline()
@@ -91,7 +91,7 @@ class Connections:
                 yield line
 
     def pieces(self, path: str) -> Iterator[bytes]:
-        """The bytes of an answer that may be large."""
+        """Yields the bytes of an answer that may be large."""
         for response in self._stream(path, {}, self._timeout):
             while True:
                 piece = response.read(_PIECE_BYTES)

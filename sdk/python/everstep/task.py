@@ -1,4 +1,4 @@
-"""A task as its handler sees it, and what becomes of it."""
+"""A task as its handler sees it, and the reports of its outcome."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from .calls import is_json
 from .errors import TaskCancelled, TaskFailed
 
-# Of the text that goes into the log with a failure.
+# Limit for the text of a failure, which goes into the log.
 _MESSAGE_CHARACTERS_MAX = 4096
 _TRACE_CHARACTERS_MAX = 8192
-# A handler that says in every turn of a loop that it lives is not sent every time.
+# Heartbeats are throttled: a handler may call heartbeat() in a tight loop.
 _BEAT_EVERY = 0.25
 
 
 class TaskContext:
-    """What a handler is told of its task. A delivery is one of a logical attempt; the same logical
-    attempt can be delivered again (`engine_attempt` grows) when a worker or the server was lost,
-    with the same `idempotency_key`: hand it on to whatever must be done once."""
+    """The task of a handler. Each call is one delivery of a logical attempt. If a worker or the
+    server was lost, the same logical attempt is delivered again: `engine_attempt` grows, and
+    `idempotency_key` stays the same. Pass the key on to operations that must happen only once."""
 
     __slots__ = (
         "run_id",
@@ -50,7 +50,8 @@ class TaskContext:
         self.engine_attempt: int = get("engineAttempt", 1)
         self.idempotency_key: str = get("idempotencyKey", "")
         milliseconds = get("timeoutMs", 0)
-        # Of the attempt, in seconds. The server counts too, and stops the work when it is over.
+        # Of the attempt, in seconds. The server enforces it too, and stops the work when it is
+        # over.
         self.timeout: Optional[float] = milliseconds / 1000.0 if milliseconds else None
         self.project_id: str = get("projectId", "")
         self.environment_id: str = get("environmentId", "")
@@ -59,8 +60,8 @@ class TaskContext:
         self._beaten_at = 0.0
 
     def heartbeat(self) -> bool:
-        """Tells the server that the handler lives, for steps with a `heartbeatTimeout` (leases are
-        kept without it). False: the work is not wanted any more. Never blocks."""
+        """Tells the server that the handler is alive, for steps with a `heartbeatTimeout` (leases
+        are kept without it). Returns false if the work is no longer wanted. Never blocks."""
         now = time.monotonic()
         if now - self._beaten_at >= _BEAT_EVERY:
             self._beaten_at = now
@@ -84,8 +85,8 @@ class ThreadTaskContext(TaskContext):
 
     @property
     def cancelled(self) -> threading.Event:
-        """Set when the work is not wanted any more: the run was cancelled, the attempt timed out,
-        or the lease was lost. Stop soon; raise TaskCancelled, or return what there is."""
+        """Set when the work is no longer wanted: the run was cancelled, the attempt timed out, or
+        the lease was lost. Stop soon; raise TaskCancelled, or return a partial result."""
         return self._cancelled
 
     @property
@@ -102,14 +103,14 @@ class AsyncTaskContext(TaskContext):
     def __init__(self, task: Mapping[str, Any], beat: Callable[[str], None], grace: float) -> None:
         super().__init__(task, beat)
         self._is_cancelled = False
-        self._cancelled: Optional[asyncio.Event] = None  # most tasks never look
+        self._cancelled: Optional[asyncio.Event] = None  # created on first use: most tasks never need it
         self._grace = grace
         self._task: Optional[asyncio.Future[None]] = None
 
     @property
     def cancelled(self) -> asyncio.Event:
-        """Set when the work is not wanted any more: the run was cancelled, the attempt timed out,
-        or the lease was lost. A handler that has not ended after the worker's `cancel_grace` gets
+        """Set when the work is no longer wanted: the run was cancelled, the attempt timed out, or
+        the lease was lost. A handler that has not ended after the worker's `cancel_grace` gets
         asyncio.CancelledError."""
         if self._cancelled is None:
             self._cancelled = asyncio.Event()
@@ -138,7 +139,7 @@ Report = Dict[str, Any]
 
 
 def text_of(value: object) -> str:
-    """What a handler gave, for people. Never raises."""
+    """Returns a handler's value as readable text. Never raises."""
     try:
         text = str(value)
     except BaseException as error:
@@ -147,7 +148,7 @@ def text_of(value: object) -> str:
 
 
 def _utf8(text: str) -> str:
-    """Without lone surrogates, as names of files can have them: they are not UTF-8."""
+    """Escapes lone surrogates, which file names may contain: they are not valid UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -163,8 +164,8 @@ def success(token: str, result: Any) -> Report:
 
 
 def failure_of(context: TaskContext, raised: BaseException) -> Report:
-    """The report of a handler that did not return. Never raises: a task without a report would be
-    held for as long as the worker lives."""
+    """Returns the report of a handler that did not return normally. Never raises: a task without a
+    report would be held for as long as the worker lives."""
     try:
         if isinstance(raised, TaskFailed):
             return _said(context.token, raised)
@@ -179,8 +180,8 @@ def failure_of(context: TaskContext, raised: BaseException) -> Report:
         trace = _utf8("".join(lines)[-_TRACE_CHARACTERS_MAX:])
         report["error"]["details"] = {"traceback": trace}
         return report
-    except BaseException as error:  # for instance, a TaskFailed that did not call its base
-        text = f"what the handler raised cannot be shown: {text_of(error)}"
+    except BaseException as error:  # for instance, a TaskFailed that did not call its base class
+        text = f"cannot print the handler's exception: {text_of(error)}"
         return failure(context.token, type(raised).__name__, text, retryable=True)
 
 
@@ -196,5 +197,5 @@ def _said(token: str, said: TaskFailed) -> Report:
         try:
             error["retryAfterMs"] = max(0, int(float(said.retry_after) * 1000))
         except (TypeError, ValueError, OverflowError):
-            pass  # the plan says when
+            pass  # the plan decides when to retry
     return report

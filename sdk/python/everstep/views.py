@@ -1,4 +1,4 @@
-"""What the server tells, as values. Members that a newer server adds are left out."""
+"""The server's answers as values. Unknown members of newer servers are ignored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _camel(name: str) -> str:
 
 
 def read(cls: Type[T], content: Mapping[str, Any]) -> T:
-    """The value of a dataclass from its JSON object; members that are not there keep defaults."""
+    """Reads a dataclass from its JSON object; missing members keep their defaults."""
     members = _members.get(cls)
     if members is None:
         members = [
@@ -44,7 +44,7 @@ def _list(items: Optional[type] = None, wire: str = "") -> Any:
 class StartedRun:
     run_id: str
     status: str
-    existing: bool = False  # it had been started before, with the same id or key
+    existing: bool = False  # it was started before, with the same id or key
     queue_position: int = 0
     start_at: Optional[str] = None
 
@@ -120,13 +120,13 @@ class RunSummary:
 @dataclass(frozen=True)
 class RunPage:
     runs: List[RunSummary] = _list(RunSummary)
-    cursor: str = ""  # of the next page; empty: there is none
+    cursor: str = ""  # for the next page; empty if this is the last
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event of the log; `data` is the event in the dialect asked for. `seq` is where a reader
-    goes on: the number in its run, or with follow() of all runs the position of its commit."""
+    """An event of the log; `data` is the event in the requested dialect. `seq` is the position to
+    resume from: the number in its run, or with follow() of all runs the position of its commit."""
 
     seq: int = field(default=0, metadata={"wire": "runSeq"})
     type: str = ""
@@ -226,7 +226,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class PlanRef:
-    """A plan elsewhere: its bytes must have the digest."""
+    """A plan stored elsewhere; its bytes must have the digest."""
 
     uri: str
     sha256: str

@@ -1,5 +1,5 @@
-"""What a worker holds and owes, and what its polls say. Neither sockets nor threads are here: one
-event loop at a time owns it. It outlives a run of the worker, as handlers can."""
+"""The tasks that a worker holds, the reports it owes, and the content of its polls. Contains no I/O
+and no threads: one event loop at a time owns it. It outlives a run of the worker, as handlers may."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .task import Report, TaskContext, failure, text_of
 
 log = logging.getLogger("everstep.worker")
 
-# Of reports, and of heartbeats, in one poll.
+# The maximum of reports, and of heartbeats, in one poll.
 BATCH_MAX = 1000
 
 
-Task = Mapping[str, Any]  # as the server lent it
+Task = Mapping[str, Any]  # as leased by the server
 
 
 class Poll(NamedTuple):
@@ -29,12 +29,12 @@ class Poll(NamedTuple):
 class WorkBook:
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self.waiting: Deque[Tuple[Task, float]] = deque()  # for a slot, and until when
-        self.held: Dict[str, TaskContext] = {}  # begun and not reported yet, by token
+        self.waiting: Deque[Tuple[Task, float]] = deque()  # for a slot, with its deadline
+        self.held: Dict[str, TaskContext] = {}  # started and not yet reported, by token
         self.reports: List[Report] = []  # to be sent
         self.beats: Set[str] = set()  # to be sent
-        self.in_flight = 0  # polls with reports whose answer is not there
-        self.strays: Set[str] = set()  # of what runs, that for which the server may lend again
+        self.in_flight = 0  # polls with reports whose answer is pending
+        self.strays: Set[str] = set()  # running tasks whose lease the server may have ended
         self._batch_max = BATCH_MAX
         self._repeated: Set[str] = set()  # tokens of reports that may have arrived before
 
@@ -51,22 +51,22 @@ class WorkBook:
         return self.slots - len(self.held) - len(self.strays.difference(self.held))
 
     def tasks_max(self) -> int:
-        """How many tasks to ask for. The server lends no more than `slots` at once, so this need
-        not be exact: it knows of a slot that a report frees as soon as we do. What it does not
-        know of are handlers that run on for leases it has ended."""
+        """How many tasks to ask for. The server leases no more than `slots` at once, so this need
+        not be exact: it knows of a slot freed by a report as soon as we do. What it does not know
+        of are handlers that are still running after it ended their leases."""
         if not self.strays and not self.waiting:
             return self.slots
         return self.free_slots - len(self.waiting)
 
     def receive(self, tasks: Sequence[Task], until: float) -> None:
-        """Tasks from the server. Until then each waits for a slot; its lease is not kept meanwhile,
-        so that one for which there is none goes to somebody else."""
+        """Takes tasks from the server. Each waits for a slot until `until`; its lease is not kept
+        meanwhile, so that a task without a slot goes to another worker."""
         if len(tasks) > self.free_slots:
-            self.strays.update(self.held)  # some of these leases have ended: it counts them too
+            self.strays.update(self.held)  # some of these leases have ended: the server counts their slots as free
         self.waiting.extend([(task, until) for task in tasks])
 
     def due(self, now: float) -> List[Task]:
-        """The tasks that begin now."""
+        """Returns the tasks that start now."""
         while self.waiting and self.waiting[0][1] < now:
             self.waiting.popleft()
         return [self.waiting.popleft()[0] for _ in range(min(self.free_slots, len(self.waiting)))]
@@ -76,7 +76,7 @@ class WorkBook:
 
     def finish(self, context: TaskContext, report: Report) -> None:
         self.strays.discard(context.token)
-        if self.held.pop(context.token, None) is not None:  # else nobody wants the report
+        if self.held.pop(context.token, None) is not None:  # otherwise nobody wants the report
             self.reports.append(report)
 
     def beat(self, token: str) -> None:
@@ -100,17 +100,17 @@ class WorkBook:
             content["heartbeats"] = beats
         try:
             body = encode(content)
-        except Exception:  # of the encoder, or of a class of what a handler gave
+        except Exception:  # raised by the encoder, or by a class in a handler's result
             content["reports"] = reports = [_sendable(report) for report in reports]
             body = encode(content)
         return Poll(body, reports, beats)
 
-    # ---- what became of a poll; exactly one of these
+    # ---- the outcome of a poll; exactly one of these is called
 
     def answered(self, poll: Poll, refused: Sequence[Dict[str, Any]], stop: Sequence[str]) -> None:
         self._settle(poll)
         self._batch_max = BATCH_MAX
-        # Of reports that are sent again it is to be expected: they had arrived.
+        # For repeated reports a refusal is expected: the first one had arrived.
         news = [report for report in refused if report["token"] not in self._repeated]
         if news:
             code, detail = news[0]["code"], news[0].get("detail", "")
@@ -126,15 +126,15 @@ class WorkBook:
             self.waiting = deque(each for each in self.waiting if each[0]["token"] not in stop)
 
     def unanswered(self, poll: Poll) -> None:
-        """The reports may have arrived. They are sent again: the token makes that harmless."""
+        """The reports may have arrived. They are sent again; the token makes that idempotent."""
         self._settle(poll)
         self.reports[:0] = poll.reports
         self._repeated.update([report["token"] for report in poll.reports])
         self.beats.update(poll.heartbeats)
 
     def refused(self, poll: Poll, code: str, detail: str) -> None:
-        """The server does not take the poll as it is, for instance because of its size: the reports
-        are sent in smaller batches, until the one is found that cannot be sent."""
+        """The server refused the poll, for instance because of its size: the reports are sent in
+        smaller batches, until the one that cannot be sent is found."""
         self._settle(poll)
         if len(poll.reports) > 1:
             self._batch_max = max(1, len(poll.reports) // 2)
@@ -147,7 +147,7 @@ class WorkBook:
                 self.reports.append(failure(report["token"], "REPORT_REFUSED", text))
 
     def forget_leases(self) -> None:
-        """The server does not know this worker any more: it delivers again what we hold."""
+        """The server no longer knows this worker: it delivers the held tasks again."""
         self.strays.update(self.held)
         for context in self.held.values():
             context.cancel()
@@ -167,7 +167,7 @@ class WorkBook:
 
 def _sendable(report: Report) -> Report:
     try:
-        return cast(Report, json.loads(encode(report)))  # a copy: nobody can change it meanwhile
+        return cast(Report, json.loads(encode(report)))  # a copy that nobody can change meanwhile
     except Exception as error:
-        text = f"what the handler gave is not JSON: {text_of(error)}"
+        text = f"the handler's result is not JSON: {text_of(error)}"
         return failure(report["token"], "RESULT_NOT_JSON", text)

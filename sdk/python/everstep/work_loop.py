@@ -1,19 +1,19 @@
-"""The conversation of a worker with its server, for both kinds of workers.
+"""The protocol between a worker and its server, for both kinds of workers.
 
-Two connections carry it:
+It uses two connections:
 
-- the *listener* always has a poll under way that waits for tasks, for up to `wait` seconds. With
-  all slots taken it still brings at once what is to be stopped.
-- the *reporter* sends reports and heartbeats as soon as there are any, in a poll that does not
-  wait. That poll asks for tasks as well, since the next step of the same run usually is there by
-  the time its report is durable: a chain of quick steps costs one round trip each, and a batch of
-  chains one for the whole batch. While it is under way further reports gather, so that the busier
-  the worker is, the more each round trip carries. What is ready when the reporter is busy and the
-  listener goes out goes with the listener.
+- The *listener* always has a poll in flight that waits for tasks, for up to `wait` seconds. Even
+  with all slots taken, it still receives cancellations at once.
+- The *reporter* sends reports and heartbeats as soon as there are any, in a poll that does not
+  wait. That poll asks for tasks as well, since the next step of the same run is usually ready by
+  the time its report is durable: a chain of quick steps costs one round trip per step, and a batch
+  of chains one for the whole batch. Reports that arrive while it is in flight accumulate, so each
+  round trip carries more the busier the worker is. What is ready when the reporter is busy and the
+  listener starts a poll goes with the listener.
 
-So no report waits for anything but the one before it, the worker has tasks to do while the server
-writes what was reported, and under load there is far less than one round trip for a task. A third
-connection would only make the batches smaller.
+A report therefore waits only for the previous one, the worker has tasks while the server writes its
+reports, and under load a task costs far less than one round trip. A third connection would only
+make the batches smaller.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _BACKOFF_MAX = 3.0
 
 class WorkLoop:
     """Registers, polls, reports and drains until it is stopped. `launch` is called with tasks that
-    have a slot; it begins them and calls `book.finish`, and `wake` if that was later. One event
-    loop owns all of it."""
+    have a slot; it starts them and calls `book.finish`, and then `wake` unless it finished at once.
+    Owned by one event loop."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class WorkLoop:
         self._lease = 30.0
         self._registering = asyncio.Lock()
         self._registered = asyncio.Event()
-        self._wake = asyncio.Event()  # for the reporter
+        self._wake = asyncio.Event()  # wakes the reporter
         self._stopping = asyncio.Event()
         self._fatal: Optional[Exception] = None
 
     async def run(self) -> None:
-        """Until stop() and all that was held is reported, or `drain_timeout` is over. Raises what
-        cannot be cured by another try: a token that is not valid, a kind that is refused."""
+        """Runs until stop() was called and all held tasks are reported, or `drain_timeout` is over.
+        Raises errors that a retry cannot fix: an invalid token, a refused kind."""
         lanes = [asyncio.ensure_future(self._guard(way())) for way in (self._listen, self._report)]
         ticker = asyncio.ensure_future(self._guard(self._tick()))
         try:
@@ -89,27 +89,27 @@ class WorkLoop:
             await asyncio.gather(ticker, *lanes, return_exceptions=True)
             self._listener.close()
             self._reporter.close()
-            self._registered.set()  # nobody need wait for it any more
+            self._registered.set()  # nobody needs to wait for it any more
             self.book.forget_leases()
         if self._fatal is not None:
             raise self._fatal
 
     def stop(self) -> None:
         self._stopping.set()
-        self.book.waiting.clear()  # what has not begun is for others when we have gone
+        self.book.waiting.clear()  # tasks that were not started go to other workers once we have left
         self.wake()
 
     async def wait_registered(self) -> bool:
-        """False: run() ends, or has ended."""
+        """Waits for the registration. Returns false if run() ends or has ended."""
         await self._registered.wait()
         return not self._stopping.is_set()
 
     def wake(self) -> None:
-        """There is something to send, or a slot is free."""
+        """Signals that there is something to send, or that a slot is free."""
         self._wake.set()
 
     async def _guard(self, part: Coroutine[Any, Any, None]) -> None:
-        """A mistake of our own ends the worker, and is not lost."""
+        """Makes an unexpected exception end the worker instead of being lost."""
         try:
             await part
         except Exception as error:
@@ -123,15 +123,15 @@ class WorkLoop:
             self._begin()
             wanted = self.book.tasks_max()
             if wanted <= 0:
-                # The server does not know that every slot is taken: it has ended leases.
+                # The server believes that slots are free: it has ended leases of running handlers.
                 await self._register()
                 await asyncio.sleep(0.05)
                 continue
             failures = await self._round(self._listener, wanted, self._wait, failures)
-            # What is done by now is the reporter's, if it is free.
+            # Let the reporter, if it is free, send what is finished by now.
             self._wake.set()
             await asyncio.sleep(0)
-        self._wake.set()  # what there is left to send is for the reporter
+        self._wake.set()  # the reporter sends what is left
 
     async def _report(self) -> None:
         failures = 0
@@ -149,13 +149,13 @@ class WorkLoop:
             failures = await self._round(self._reporter, wanted, 0.0, failures)
 
     async def _round(self, connection: Connection, wanted: int, wait: float, failures: int) -> int:
-        """One poll and what follows from its answer. How many have failed in a row."""
+        """Does one poll and processes its answer. Returns the number of consecutive failures."""
         worker_id = self._worker_id or await self._register()
         if worker_id is None:
             return 0
         poll = self.book.next_poll(wanted, wait)
         if self.book.owes:
-            self._wake.set()  # more than a poll can carry
+            self._wake.set()  # more than one poll can carry
         try:
             answer = await connection.request(
                 "POST", self._path, _JSON, poll.body, wait + _ANSWER_TIMEOUT
@@ -171,10 +171,11 @@ class WorkLoop:
             self._lease = reply["leaseMs"] / 1000.0
         tasks = reply.get("tasks")
         if tasks and worker_id == self._worker_id:
-            # A third, since what begins shows only after another third that it lives.
+            # A third of the lease, because a started task sends its first heartbeat after another
+            # third.
             self.book.receive(tasks, time.monotonic() + self._lease / 3.0)
             self._begin()
-            # One turn of the event loop: handlers that have nothing to wait for are done then.
+            # Yield to the event loop once: handlers that do not wait finish then.
             await asyncio.sleep(0)
         return 0
 
@@ -203,15 +204,16 @@ class WorkLoop:
         await self._pause(error, failures)
         return failures + 1
 
-    # ---- beginning and end
+    # ---- registration and shutdown
 
     async def _register(self) -> Optional[str]:
-        """The id of this worker; None: it is not needed any more."""
+        """Returns the id of this worker, or None if it is stopping."""
         async with self._registering:
             failures = 0
             while self._worker_id is None:
                 if self._stopping.is_set():
-                    # Leases without a registration are lost; so is what is to be reported on them.
+                    # Without a registration all leases are lost, and with them the reports of their
+                    # tasks.
                     self.book.forget_leases()
                     return None
                 try:
@@ -230,9 +232,10 @@ class WorkLoop:
             return self._worker_id
 
     async def _drain(self, listener: asyncio.Future[None]) -> None:
-        """No more tasks; the server answers the poll that waits."""
+        """Stops taking tasks; the server answers the waiting poll."""
         try:
-            # A poll whose reports were being written begins to wait after the first of these.
+            # A poll whose reports are being written starts waiting only after the first of these
+            # drains.
             for patience in (0.05, 0.2, 1.0):
                 if self._worker_id is None:
                     break
@@ -243,20 +246,20 @@ class WorkLoop:
         except EverstepError as error:
             log.info("draining without the server: %s", error)
         if not listener.done():
-            # Its answer is lost; tasks in it are for others when we have gone.
+            # Its answer is lost; tasks in it go to other workers once we have left.
             self._listener.close()
 
     async def _farewell(self) -> None:
-        """Whatever is still held is for others at once."""
+        """Deregisters, so that tasks still held go to other workers at once."""
         try:
             await self._ask("DELETE", f"/v1/workers/{self._worker_id}", None, 5.0)
         except EverstepError as error:
-            log.debug("gone without a word: %s", error)
+            log.debug("cannot deregister the worker: %s", error)
 
     async def _ask(
         self, method: str, path: str, body: Optional[bytes], timeout: float = _ANSWER_TIMEOUT
     ) -> Dict[str, Any]:
-        """What is asked rarely, on a connection of its own."""
+        """Sends a rare request on a separate connection."""
         connection = Connection(self._endpoint)
         try:
             headers = {} if body is None else _JSON
@@ -267,8 +270,9 @@ class WorkLoop:
 
     def _give_up(self, error: Exception) -> None:
         if self._fatal is None:
-            # Whoever started it in the background does not see yet what run() raises.
-            log.error("the worker gives up: %s", error)
+            # Logged because a caller that started it in the background does not see the exception
+            # of run() yet.
+            log.error("the worker stops because of an error: %s", error)
             self._fatal = error
         self._registered.set()
         self.stop()
@@ -279,11 +283,11 @@ class WorkLoop:
         if error.retry_after is not None:
             delay = max(delay, min(error.retry_after, _BACKOFF_MAX))
         if failures == 0:
-            log.warning("the server does not serve this worker, trying again: %s", error)
+            log.warning("a request of the worker failed, retrying: %s", error)
         await asyncio.sleep(delay)
 
     async def _tick(self) -> None:
-        """Keeps the leases: everything held says three times in a lease's time that it lives."""
+        """Keeps the leases: sends a heartbeat for every held task three times per lease period."""
         await self._registered.wait()
         while True:
             await asyncio.sleep(self._lease / 3.0)
@@ -294,7 +298,7 @@ class WorkLoop:
 
 
 def _content(answer: Answer) -> Dict[str, Any]:
-    """What the server says; EverstepError. A page of somebody between is no answer."""
+    """Returns the server's answer. Raises EverstepError, also for the page of a proxy."""
     if answer.status >= 300:
         raise problem(*answer)
     try:

@@ -1,4 +1,4 @@
-"""The worker for threads."""
+"""The worker that uses threads."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from .work_loop import WorkLoop, registration
 
 Handler = Callable[[ThreadTaskContext, Any], Any]
 H = TypeVar("H", bound=Handler)
-_BUSY = "the worker works already"
+_BUSY = "the worker is already running"
 _Job = Tuple[ThreadTaskContext, Handler, Any]
 _Jobs = queue.SimpleQueue[Optional[_Job]]
 
 
 class Worker:
-    """Does tasks of a server in threads, up to `slots` at a time.
+    """Executes tasks of a server in threads, up to `slots` at a time.
 
-    Handlers are `def handler(ctx, inputs)`, each call in a thread of its own; what it returns is
-    the step's result. The conversation with the server has one more thread: that of run(), or one
-    of its own after start().
+    Handlers are `def handler(ctx, inputs)`, each call in its own thread; the return value is the
+    step's result. The protocol with the server uses one more thread: the caller of run(), or a
+    separate one after start().
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Worker:
         self._drain_timeout = drain_timeout
         self._handlers: Dict[str, Handler] = {}
         self._silent: Set[str] = set()
-        self._jobs: _Jobs = queue.SimpleQueue()  # of this run, as are its threads
+        self._jobs: _Jobs = queue.SimpleQueue()  # of this run, as its threads
         self._threads: Set[threading.Thread] = set()
         self._done: Deque[Tuple[ThreadTaskContext, Report]] = deque()
         self._collecting = False
         self._events: Optional[asyncio.AbstractEventLoop] = None
         self._loop: Optional[WorkLoop] = None
         self._stop_asked = False
-        self._lock = threading.Lock()  # of _loop, _events and _stop_asked
+        self._lock = threading.Lock()  # guards _loop, _events and _stop_asked
         self._background: Optional[threading.Thread] = None
         self._failure: Optional[BaseException] = None
         self._ready = threading.Event()
@@ -89,12 +89,12 @@ class Worker:
         return register
 
     def run(self) -> None:
-        """Works until stop(), or SIGTERM or SIGINT where this is the main thread: then takes no
-        more tasks, finishes those that run within `drain_timeout`, and reports them."""
+        """Works until stop(), or SIGTERM or SIGINT if this is the main thread: then takes no more
+        tasks, finishes the running ones within `drain_timeout`, and reports them."""
         asyncio.run(self._main())
 
     def start(self) -> None:
-        """Works in the background; returns when the server knows of it. Raises as run() does."""
+        """Works in the background; returns once it is registered. Raises like run()."""
         if self._background is not None and self._background.is_alive():
             raise RuntimeError(_BUSY)
         self._stop_asked = False  # whatever was stopped before
@@ -109,9 +109,9 @@ class Worker:
             self._raise_failure()
 
     def stop(self) -> None:
-        """Ends run(), from any thread; after start() returns when all that ran is reported, and
-        raises what has ended the worker before, if there is something. A handler that calls it does
-        not wait: it is part of what ends."""
+        """Ends run(), from any thread. After start(), returns once all running tasks are reported,
+        and raises the error that ended the worker before, if any. A handler that calls it does not
+        wait, because it is one of the tasks to finish."""
         self._end()
         if not self._is_own_thread():
             self._raise_failure()
@@ -143,12 +143,12 @@ class Worker:
         return thread is self._background or thread in self._threads
 
     def _raise_failure(self) -> None:
-        """Once."""
+        """Raises the stored failure, once."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
-    # ---- the thread of the conversation
+    # ---- the protocol thread
 
     def _in_background(self) -> None:
         try:
@@ -172,7 +172,7 @@ class Worker:
             self._events, self._loop = asyncio.get_running_loop(), loop
             if self._stop_asked:
                 loop.stop()
-        self._collect()  # what was done when nobody was there to take it
+        self._collect()  # results that arrived while nobody collected them
         announcer = asyncio.ensure_future(self._announce(loop))
         forget_signals = _on_signals(loop.stop)
         try:
@@ -198,7 +198,7 @@ class Worker:
             book.begin(ctx)
             self._jobs.put((ctx, self._handlers[ctx.kind], task.get("inputs") or {}))
         while len(self._threads) < book.slots - book.free_slots:
-            # Daemons: a handler that does not end does not keep the process.
+            # Daemon threads: a handler that does not end does not keep the process alive.
             thread = threading.Thread(
                 target=self._work, args=(self._jobs,), name="everstep-handler", daemon=True
             )
@@ -217,7 +217,7 @@ class Worker:
         if self._loop is not None:
             self._loop.wake()
 
-    # ---- the threads of the handlers
+    # ---- the handler threads
 
     def _work(self, jobs: _Jobs) -> None:
         while True:
@@ -230,7 +230,7 @@ class Worker:
             except BaseException as error:
                 report = failure_of(ctx, error)
             self._done.append((ctx, report))
-            # One call into the event loop takes all that is done by then.
+            # One call into the event loop collects everything finished by then.
             if not self._collecting:
                 self._collecting = True
                 self._call(self._collect)
