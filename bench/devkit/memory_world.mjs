@@ -28,16 +28,16 @@ function newId(kind) {
   return `${kind}_${digits(Date.now(), 10)}${digits((made += 1), 16)}`;
 }
 function checkRunId(runId) {
-  if (!/^wrun_[0-9A-HJKMNP-TV-Z]{26}$/.test(runId)) refuse('WorkflowWorldError', 'not the id of a run', { status: 400 });
+  if (!/^wrun_[0-9A-HJKMNP-TV-Z]{26}$/.test(runId)) refuse('WorkflowWorldError', 'invalid run id', { status: 400 });
   let time = 0;
   for (const digit of runId.slice(5, 15)) time = time * 32 + ALPHABET.indexOf(digit);
   const ahead = time - Date.now();
-  if (ahead > 300e3 || ahead < -86400e3) refuse('WorkflowWorldError', 'the id is not of now', { status: 400 });
+  if (ahead > 300e3 || ahead < -86400e3) refuse('WorkflowWorldError', 'the id has a wrong time', { status: 400 });
 }
 function checkAttributes(attributes, allowReserved) {
   const entries = Object.entries(attributes);
   const isBad = ([key, value]) => (key.startsWith('$') && !allowReserved) || key.length > 256 || Buffer.byteLength(value) > 256;
-  if (entries.length > 64 || entries.some(isBad)) refuse('AttributeValidationError', 'not valid attributes');
+  if (entries.length > 64 || entries.some(isBad)) refuse('AttributeValidationError', 'invalid attributes');
   return attributes;
 }
 
@@ -46,7 +46,7 @@ function page(all, idOf, pagination, limit, order, show) {
   const { cursor, sortOrder = order } = pagination ?? {};
   const ordered = sortOrder === 'asc' ? all : all.toReversed();
   const from = cursor ? ordered.findIndex((one) => idOf(one) === cursor) + 1 : 0;
-  if (cursor && from === 0) refuse('WorkflowWorldError', 'not a cursor', { status: 400 });
+  if (cursor && from === 0) refuse('WorkflowWorldError', 'invalid cursor', { status: 400 });
   const data = ordered.slice(from, from + (pagination?.limit ?? limit));
   return {
     data: data.map(show),

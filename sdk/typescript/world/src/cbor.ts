@@ -1,8 +1,8 @@
-// CBOR (RFC 8949), as much of it as the wire needs: numbers, texts, bytes, lists, maps with text
-// keys, and times (tag 1). Members that are undefined are left out, on both ways.
+// The subset of CBOR (RFC 8949) that the protocol needs: numbers, texts, bytes, lists, maps with
+// text keys, and times (tag 1). Members that are undefined are omitted when encoding and decoding.
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-// A call out of JavaScript takes longer than a few plain characters do.
+// For a few plain characters a JavaScript loop is faster than a native call.
 const SHORT_TEXT = 48;
 
 class Writer {
@@ -44,7 +44,7 @@ class Writer {
     this.size += this.bytes.write(value, this.size);
   }
 
-  // Most texts are short and ASCII. False, and nothing is written: this one is not.
+  // Most texts are short and ASCII. Returns false, with nothing written, for any other text.
   private plainText(value: string): boolean {
     const { length } = value;
     this.reserve(length + 2);
@@ -142,7 +142,7 @@ export function encode(value: unknown): Buffer {
   return writer.bytes.subarray(0, writer.size);
 }
 
-// Keys and states come again and again: a short text that has come before is not made anew.
+// Keys and states repeat constantly: a short text seen before is not created again.
 const KNOWN_TEXTS = 256;
 const KNOWN_TEXT_BYTES = 24;
 const known: string[] = new Array<string>(KNOWN_TEXTS).fill('');
@@ -173,7 +173,7 @@ class Reader {
     }
   }
 
-  // Where the next `size` bytes begin; they are taken.
+  // Consumes the next `size` bytes and returns where they start.
   private take(size: number): number {
     const begin = this.at;
     if (begin + size > this.bytes.length) throw new Error('not CBOR: it ends early');
@@ -197,7 +197,7 @@ class Reader {
     for (let i = 0; same && i < size; ++i) same = last.charCodeAt(i) === bytes[begin + i];
     if (same) return last;
     const text = this.buffer.toString('utf8', begin, begin + size);
-    if (text.length === size) known[slot] = text; // ASCII: its characters are its bytes
+    if (text.length === size) known[slot] = text;  // ASCII: one byte per character
     return text;
   }
 
@@ -222,7 +222,7 @@ class Reader {
       case 1:
         return -1 - this.length(low);
       case 2: {
-        // A copy: the answer's memory is not kept alive by one payload.
+        // A copy, so that one payload does not keep the memory of the whole answer alive.
         const begin = this.take(this.length(low));
         return this.bytes.slice(begin, this.at);
       }

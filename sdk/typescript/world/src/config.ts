@@ -1,27 +1,27 @@
 import { readFileSync } from 'node:fs';
 
-// What an application says about its world: in code, or in the environment.
+// The configuration of a world: from code, or from the environment.
 export interface EverstepWorldOptions {
-  /** Where the server is. `EVERSTEP_URL`, else `http://127.0.0.1:7377`. */
+  /** The server's address. `EVERSTEP_URL`, else `http://127.0.0.1:7377`. */
   url?: string;
-  /** An API token with the role `system`. `EVERSTEP_TOKEN`, else what is in `EVERSTEP_TOKEN_FILE`. */
+  /** An API token with the role `system`. `EVERSTEP_TOKEN`, else the content of `EVERSTEP_TOKEN_FILE`. */
   token?: string;
-  /** PEM text: who vouches for the server's certificate. `EVERSTEP_CA_FILE` names a file. */
+  /** CA certificates for the server, as PEM text. `EVERSTEP_CA_FILE` names a file. */
   ca?: string;
   /**
    * Where the server reaches this application. `EVERSTEP_APP_URL`, else `WORKFLOW_LOCAL_BASE_URL`,
    * else `http://localhost:$PORT`, else the port that this process listens on.
    */
   appUrl?: string;
-  /** Deliveries to this process at once. `EVERSTEP_CONCURRENCY`, else 100. */
+  /** Maximum concurrent deliveries to this process. `EVERSTEP_CONCURRENCY`, else 100. */
   concurrency?: number;
   /** Signs deliveries; all processes of an application have the same. `EVERSTEP_DELIVERY_SECRET`, else derived from the token. */
   deliverySecret?: string;
-  /** Turns encryption of payloads on: each run's key is derived from it. `EVERSTEP_ENCRYPTION_SECRET`. */
+  /** Enables encryption of payloads: each run's key is derived from it. `EVERSTEP_ENCRYPTION_SECRET`. */
   encryptionSecret?: string;
   /** `EVERSTEP_DEPLOYMENT_ID`, else `everstep`. */
   deploymentId?: string;
-  /** How long calls are repeated while the server cannot be reached, in ms. Default: a minute. */
+  /** How long calls are retried while the server is unreachable, in ms. Default: a minute. */
   retryForMs?: number;
 }
 
@@ -34,7 +34,7 @@ export interface Config {
   deliverySecret?: string;
   encryptionSecret?: string;
   deploymentId: string;
-  queueNamespace?: string; // in the names of queues, as the runtime has it
+  queueNamespace?: string;  // part of queue names, as in the runtime
   retryForMs?: number;
 }
 
@@ -48,7 +48,7 @@ function fileOf(name: string): string | undefined {
   }
 }
 
-// Read when it is needed and not before: worlds are also made while an application is built.
+// Read on first use: worlds are also created while an application is built.
 export function resolveConfig(options: EverstepWorldOptions): Config {
   const env = process.env;
   const optional = {

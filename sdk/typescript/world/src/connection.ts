@@ -8,8 +8,8 @@ export interface ConnectionOptions {
   token?: string;
   spec: number;
   queueNamespace?: string;
-  ca?: string | Buffer; // PEM: who vouches for the server
-  retryForMs?: number; // how long a call is repeated while the server cannot be reached
+  ca?: string | Buffer;  // PEM: CA certificates for the server
+  retryForMs?: number;  // how long a call is retried while the server is unreachable
 }
 
 type Args = Record<string, unknown>;
@@ -24,15 +24,15 @@ const REQUESTS_AT_ONCE = 4;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 
-// The server is there and its certificate was refused, which time does not mend.
+// The server was reached but its certificate was refused; retrying does not help.
 const isUntrusted = (error: unknown): error is Error =>
   /CERT|^UNABLE_TO_|^INVALID_|^HOSTNAME_/.test((error as NodeJS.ErrnoException).code ?? '');
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-// Calls to the server. Those that are made at the same time go together in one request, over
-// connections that are kept. A request that got no answer is sent again: every call that is not
-// safe to repeat by itself carries an id by which the server knows it.
+// Calls to the server. Concurrent calls are batched into one request, over keep-alive connections.
+// A request without an answer is repeated: every call that is not idempotent by itself carries an
+// id by which the server detects duplicates.
 export class Connection {
   private readonly sockets: HttpSockets;
   private readonly endpoint: URL;
@@ -63,7 +63,7 @@ export class Connection {
     });
   }
 
-  // A call that may take long goes alone.
+  // A call that may take long is not batched.
   async callAlone<T>(method: string, args: Args, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const one: Waiting = {
@@ -129,13 +129,13 @@ export class Connection {
         if (error instanceof EverstepWorldError || signal?.aborted) throw error;
         if (isUntrusted(error)) {
           throw transportError(
-            `Everstep at ${this.endpoint.origin} is not trusted: ${error.message}. ` +
-              'EVERSTEP_CA_FILE names the file with the certificate that vouches for it.',
+            `Everstep at ${this.endpoint.origin} has an untrusted certificate: ${error.message}.  ` +
+              'Set EVERSTEP_CA_FILE to a PEM file with its CA certificate.',
             error,
           );
         }
         failure = transportError(
-          `Everstep at ${this.endpoint.origin} cannot be reached: ${(error as Error).message || (error as NodeJS.ErrnoException).code}`,
+          `Everstep at ${this.endpoint.origin} is unreachable: ${(error as Error).message || (error as NodeJS.ErrnoException).code}`,
           error,
         );
       }
@@ -152,7 +152,7 @@ export class Connection {
       detail = problem.detail ?? problem.title ?? detail;
       code = problem.code;
     } catch {
-      // Not a problem document: a proxy may have answered.
+      // Not a problem document: the answer may come from a proxy.
     }
     return new EverstepWorldError({
       message: `Everstep answered ${answer.status}: ${detail}`,

@@ -1,15 +1,15 @@
 import { processWide } from './process-wide.js';
 
-/** How a delivery ended: the status and the JSON body of the answer. */
+/** The outcome of a delivery: the status and the JSON body of the answer. */
 export interface Outcome {
   status: number;
   body: unknown;
 }
 
-// The deliveries whose handlers run, by queue and message. One that the server makes again while the
-// first is still under way (the server was restarted, or its connection broke) waits for the first
-// one's outcome: a second handler would do the same work beside it. An entry lives as long as its
-// handler, so there are never more than handlers.
+// Deliveries whose handlers are running, by queue and message. If the server repeats one while the
+// first is still in flight (the server was restarted, or its connection broke), the repetition
+// waits for the outcome of the first: a second handler would do the same work in parallel. An entry
+// lives as long as its handler, so there are never more entries than handlers.
 const running = () => processWide('deliveries', () => new Map<string, Promise<Outcome>>());
 
 export function deliverOnce(

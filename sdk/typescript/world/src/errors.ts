@@ -1,4 +1,4 @@
-// The runtime tells errors by their names, so that it does not matter whose class they are.
+// The runtime identifies errors by name, so it does not matter which copy of a class they use.
 
 export interface ServerError {
   name: string;
@@ -25,7 +25,7 @@ export class EverstepWorldError extends Error {
   }
 }
 
-// The server could not be reached, or did not understand: the runtime tries again later.
+// The server was unreachable or did not understand the request: the runtime tries again later.
 export function transportError(message: string, cause?: unknown): EverstepWorldError {
   return new EverstepWorldError(
     { name: 'WorkflowWorldError', message, status: 503, code: 'TRANSPORT' },

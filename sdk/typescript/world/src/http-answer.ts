@@ -1,8 +1,8 @@
-// An answer of an HTTP/1.1 server, put together from the pieces in which it comes.
+// An HTTP/1.1 response, assembled from the pieces in which it arrives.
 
 export interface Answer {
   status: number;
-  retryAfter: number; // seconds; 0: the server does not say
+  retryAfter: number;  // seconds; 0: not given
   body: Buffer;
 }
 
@@ -19,7 +19,7 @@ const HEAD_BYTES_MAX = 64 * 1024;
 function readHead(text: string, bodyAt: number): Head {
   const [first, ...lines] = text.split('\r\n');
   const start = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(first!);
-  if (!start) throw new Error('what answers is no HTTP server');
+  if (!start) throw new Error('the response is not HTTP/1.1');
   const headers = new Map<string, string>();
   for (const line of lines) {
     const colon = line.indexOf(':');
@@ -28,7 +28,7 @@ function readHead(text: string, bodyAt: number): Head {
   const status = Number(start[2]);
   const chunked = /\bchunked$/i.test(headers.get('transfer-encoding') ?? '');
   const given = headers.get('content-length');
-  if (given !== undefined && !/^\d{1,15}$/.test(given)) throw new Error('the answer has no valid length');
+  if (given !== undefined && !/^\d{1,15}$/.test(given)) throw new Error('the response has an invalid length');
   let length: Head['length'] = chunked ? 'chunked' : given === undefined ? 'until closed' : Number(given);
   if (status < 200 || status === 204 || status === 304) length = 0;
   return {
@@ -40,14 +40,14 @@ function readHead(text: string, bodyAt: number): Head {
   };
 }
 
-// The body, and where it ends; undefined: not all of it has come.
+// The body and where it ends; undefined: it is not complete yet.
 function readChunks(bytes: Buffer, from: number): { body: Buffer; end: number } | undefined {
   const parts: Buffer[] = [];
   for (let at = from; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at);
     if (lineEnd < 0) return undefined;
     const size = /^([0-9a-f]{1,8})(?:;|$)/i.exec(bytes.toString('latin1', at, lineEnd));
-    if (!size) throw new Error('the answer is not well chunked');
+    if (!size) throw new Error('the response has invalid chunks');
     const begin = lineEnd + 2;
     const end = begin + parseInt(size[1]!, 16);
     if (end === begin) {
@@ -56,7 +56,7 @@ function readChunks(bytes: Buffer, from: number): { body: Buffer; end: number } 
       return trailers < 0 ? undefined : { body: Buffer.concat(parts), end: lineEnd + trailers + 4 };
     }
     if (bytes.length < end + 2) return undefined;
-    if (bytes.toString('latin1', end, end + 2) !== '\r\n') throw new Error('the answer is not well chunked');
+    if (bytes.toString('latin1', end, end + 2) !== '\r\n') throw new Error('the response has invalid chunks');
     parts.push(bytes.subarray(begin, end));
     at = end + 2;
   }
@@ -72,25 +72,26 @@ export class AnswerReader {
     this.size += part.length;
   }
 
-  // Whether a further request may follow on the connection.
+  // Whether another request may follow on the connection.
   get keepAlive(): boolean {
     return this.head?.keepAlive ?? false;
   }
 
-  // The answer if it is whole. `closed`: nothing more will come. Throws when it is none.
+  // Returns the response once it is complete. `closed`: the connection has ended. Throws if it is
+  // malformed.
   take(closed: boolean): Answer | undefined {
     while (!this.head) {
       const bytes = this.joined();
       const end = bytes.indexOf('\r\n\r\n');
       if (end < 0 && bytes.length <= HEAD_BYTES_MAX) return undefined;
-      if (end < 0) throw new Error('the head of the answer has no end');
+      if (end < 0) throw new Error('the response head is too large');
       const head = readHead(bytes.toString('latin1', 0, end), end + 4);
       if (head.status >= 200) this.head = head;
-      else this.keep(bytes.subarray(head.bodyAt)); // the answer itself is still to come
+      else this.keep(bytes.subarray(head.bodyAt));  // an informational response; the final one follows
     }
     const { status, retryAfter, bodyAt, length } = this.head;
     const answer = (body: Buffer, end: number): Answer => {
-      if (end < this.size) throw new Error('more has come than the answer');
+      if (end < this.size) throw new Error('unexpected data after the response');
       return { status, retryAfter, body };
     };
     if (length === 'until closed') return closed ? answer(this.joined().subarray(bodyAt), this.size) : undefined;

@@ -9,10 +9,10 @@ export interface HttpSocketsOptions {
 }
 
 const SOCKETS_MAX = 64;
-// A larger body is not copied behind its head.
+// A larger body is not copied into one buffer with its head.
 const COPIED_BYTES_MAX = 64 * 1024;
 
-// One connection. At most one request at a time is on its way.
+// A connection with at most one request in flight.
 class KeptSocket {
   private reader = new AnswerReader();
   private settle: ((failure: Error | undefined, answer?: Answer) => void) | undefined;
@@ -28,14 +28,14 @@ class KeptSocket {
     socket.on('data', (part: Buffer) => {
       this.reader.add(part);
       if (this.settle) this.tryAnswer(false);
-      else socket.destroy(); // nobody has asked for anything
+      else socket.destroy();  // there is no request in flight
     });
     socket.on('error', (error) => (this.failure = error));
     socket.on('close', () => {
       this.closed = true;
       onClose();
       if (!this.failure) this.tryAnswer(true);
-      const lost = Object.assign(new Error('the connection was closed before the answer came'), { code: 'ECONNRESET' });
+      const lost = Object.assign(new Error('the connection was closed before the response arrived'), { code: 'ECONNRESET' });
       this.settle?.(this.failure ?? lost);
     });
   }
@@ -46,7 +46,7 @@ class KeptSocket {
       this.settle = (failure, answer) => {
         this.settle = undefined;
         signal?.removeEventListener('abort', abort);
-        this.socket.unref(); // one that nobody waits for keeps no process alive
+        this.socket.unref();  // an idle connection must not keep the process alive
         if (failure) reject(failure);
         else resolve(answer!);
       };
@@ -84,12 +84,12 @@ class KeptSocket {
   }
 }
 
-// POSTs to one address over connections that are kept. The runtime waits for every call, and Node's own client takes
-// two to three times the CPU for one.
+// POSTs to one address over keep-alive connections. The runtime waits for every call, and Node's
+// own client takes two to three times the CPU per call.
 export class HttpSockets {
   private readonly headStart: string;
   private readonly open = new Set<KeptSocket>();
-  private readonly idle: KeptSocket[] = []; // the one that was used last is used next
+  private readonly idle: KeptSocket[] = [];  // a stack: the last one used is used next
   private readonly waiting: (() => void)[] = [];
 
   constructor(private readonly options: HttpSocketsOptions) {
@@ -112,7 +112,7 @@ export class HttpSockets {
     }
   }
 
-  // What is under way fails.
+  // Requests in flight fail.
   close(): void {
     for (const socket of this.open) socket.destroy();
   }

@@ -17,7 +17,7 @@ export function ulid(now = Date.now()): string {
 const process_ = randomBytes(8).toString('hex');
 let count = 0;
 
-// Tells one call from all others, so that the server knows a repetition.
+// Identifies one call, so that the server detects a repetition.
 export function requestId(): string {
   count += 1;
   return `${process_}-${count.toString(36)}`;

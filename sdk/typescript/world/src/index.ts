@@ -10,13 +10,13 @@ import { createStreams } from './streams.js';
 export type { EverstepWorldOptions } from './config.js';
 export { EverstepWorldError } from './errors.js';
 
-// The version of the runtime's protocol that the application was built with.
+// The version of the runtime's protocol with which the application was built.
 function installedSpec(): number {
   const current = (workflowWorld as { SPEC_VERSION_CURRENT?: number }).SPEC_VERSION_CURRENT;
   return typeof current === 'number' ? current : 3;
 }
 
-// What every generation has in the same place.
+// What all generations have in common.
 function createCommon(spec: number, connect: () => Connection, configure: () => Config) {
   return {
     specVersion: spec,
@@ -33,14 +33,14 @@ function createCommon(spec: number, connect: () => Connection, configure: () => 
 }
 
 type Streams = ReturnType<typeof createStreams>;
-/** Fits the `World` of the installed `@workflow/world`. */
+/** Compatible with the `World` of the installed `@workflow/world`. */
 export type EverstepWorld = ReturnType<typeof createCommon> &
   (World extends { streams: unknown } ? { streams: Streams } : ReturnType<typeof flatStreams>);
 
 /**
- * A World for Workflow DevKit on an Everstep server. Making one calls nobody: the environment is
- * read and the server is called when the first call is made, or when the process answers on the
- * runtime's routes and so takes messages.
+ * A World for Workflow DevKit on an Everstep server. Creating one makes no request: the environment is
+ * read and the server is called on the first call, or once the process serves the runtime's routes and
+ * thus receives messages.
  */
 export function createWorld(options: EverstepWorldOptions = {}): EverstepWorld {
   const spec = installedSpec();
@@ -71,12 +71,13 @@ export function createWorld(options: EverstepWorldOptions = {}): EverstepWorld {
       connection?.close();
     },
   };
-  // Which of them is known now; what the types say was known when the application was compiled.
+  // The installed version is known only at run time; the types were fixed when the application was
+  // compiled.
   const placed: unknown = spec >= 4 ? { ...world, streams } : { ...world, ...flatStreams(streams) };
   return placed as EverstepWorld;
 }
 
-// Up to version 3 streams are named without their run, which is a part of their name.
+// Up to version 3 streams are addressed without their run, which is part of their name.
 function runOfStream(name: string): string {
   const run = /^strm_([0-9A-HJKMNP-TV-Z]{26})(_|$)/.exec(name)?.[1];
   return run ? `wrun_${run}` : 'none';
@@ -86,8 +87,8 @@ function flatStreams(streams: Streams) {
   type RunId = string | Promise<string>;
   type Chunk = string | Uint8Array;
   return {
-    // This runtime gathers chunks for so long before it writes them, and the next step may close the
-    // stream meanwhile. Little is gained by it: calls made at the same time are one request anyway.
+    // This runtime collects chunks for this long before it writes them, and meanwhile the next step
+    // may close the stream. It gains little: concurrent calls are one request anyway.
     streamFlushIntervalMs: 1,
     writeToStream: (name: string, _runId: RunId, chunk: Chunk) =>
       streams.write(runOfStream(name), name, chunk),

@@ -1,14 +1,14 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
-// A framework may have to compile the route first.
+// The framework may have to compile the route first.
 const ANSWERS_WITHIN_MS = 30_000;
 
-// Empty: the system has none, as that of IPv6 where it is switched off.
+// Empty if the system has no such table, as for IPv6 when it is disabled.
 const readTable = (name: string) => readFile(`/proc/self/net/${name}`, 'utf8').catch(() => '');
 
-// The ports that this process listens on, the lowest first. Empty where the system does not tell.
-// It takes many milliseconds to write the tables, in which the application goes on.
+// The ports that this process listens on, lowest first. Empty if the system does not provide them.
+// The kernel takes many milliseconds to produce the tables; the application continues meanwhile.
 async function listeningPorts(): Promise<number[]> {
   try {
     const tables = await Promise.all(['tcp', 'tcp6'].map(readTable));
@@ -18,7 +18,7 @@ async function listeningPorts(): Promise<number[]> {
         const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
         if (inode) sockets.add(inode);
       } catch {
-        // Closed since.
+        // Closed in the meantime.
       }
     }
     const ports = new Set<number>();
@@ -35,7 +35,7 @@ async function listeningPorts(): Promise<number[]> {
   }
 }
 
-// Where this process may serve its application, the likeliest first.
+// Ports where this process may serve its application, the most likely first.
 export async function ownPorts(): Promise<number[]> {
   const ports = await listeningPorts();
   const wanted = Number(process.env.PORT) || undefined;
@@ -43,7 +43,7 @@ export async function ownPorts(): Promise<number[]> {
   return [wanted, ...ports.filter((port) => port !== wanted)];
 }
 
-// Whether the runtime's routes are there.
+// Whether the port serves the runtime's routes.
 export async function servesWorkflows(base: string): Promise<boolean> {
   try {
     const response = await fetch(`${base}/.well-known/workflow/v1/flow?__health`, {

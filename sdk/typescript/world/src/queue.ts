@@ -25,7 +25,7 @@ const SAY_EVERY_MS = 5_000;
 const FIND_PORT_EVERY_MS = 100;
 const LOOK_FIRST_MS = 100;
 const LOOK_MOST_MS = 5_000;
-const LOOKS_AT_PORTS_MAX = 20; // with the pauses above: for a minute and a half
+const LOOKS_AT_PORTS_MAX = 20;  // with the pauses above: a minute and a half
 const SIGNED_WITHIN_S = 300;
 
 function prefixOf(kind: 'workflow' | 'step', namespace?: string): string {
@@ -49,7 +49,7 @@ function fromJson(body: string): unknown {
   );
 }
 
-// Messages of one run are one group: the server delivers those without a key one after the other.
+// The messages of one run form a group: the server delivers those without a key one after another.
 function groupOf(message: any): string | undefined {
   const runId = message?.runId ?? message?.workflowRunId;
   return typeof runId === 'string' ? runId : undefined;
@@ -70,7 +70,8 @@ function isSigned(secret: string, signature: string, signed: string, now: number
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
-// One id for each address that this process answers at: several worlds of it are one application.
+// One id per address that this process serves: several worlds with that address are one
+// application.
 function registrationId(address: string): string {
   const ids = processWide('registrations', () => new Map<string, string>());
   let id = ids.get(address);
@@ -79,17 +80,17 @@ function registrationId(address: string): string {
 }
 
 export function createQueue(connect: () => Connection, configure: () => Config) {
-  let id: string | undefined; // as which it is registered
+  let id: string | undefined;  // the registered id
   let timer: NodeJS.Timeout | undefined;
   let lookTimer: NodeJS.Timeout | undefined;
   let looking = false;
   let registered = false;
   let closed = false;
-  let isApplication = false; // the process has said so
-  const answered = new Set<number>(); // ports that have the runtime's routes
+  let isApplication = false;  // the process has declared itself an application
+  const answered = new Set<number>();  // ports that serve the runtime's routes
 
-  // Only a process that listens takes messages: a command line tool does not. One that has not said
-  // that it is an application is asked, as the stock web UI listens too.
+  // Only a process that listens receives messages: a command line tool does not. Unless it declared
+  // itself an application, its ports are probed, because the stock web UI listens too.
   const appUrl = async (): Promise<string | undefined> => {
     const config = configure();
     if (config.appUrl) return config.appUrl;
@@ -132,7 +133,8 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     timer.unref();
   };
 
-  // One that listens and is no application is asked again when it sends its next message.
+  // A process that listens but is not an application is probed again when it sends its next
+  // message.
   const said = async (done: boolean): Promise<void> => {
     registered = done;
     if (done) sayAgain(SAY_EVERY_MS);
@@ -150,9 +152,9 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
     }
   };
 
-  // A process that answers on the runtime's routes is an application, whether it says so or not: its
-  // messages may have waited since before it began. Until it listens this costs a look at its sockets
-  // now and then, and does not keep the process alive.
+  // A process that serves the runtime's routes is an application, whether it declares it or not:
+  // messages may have been waiting since before it started. Until it listens, this costs a look at
+  // its sockets now and then, and does not keep the process alive.
   const lookForApplication = (after: number, looksLeft: number): void => {
     lookTimer = setTimeout(async () => {
       if (closed || registered || isApplication) return;
@@ -166,7 +168,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
           break;
         }
       } catch {
-        // The server cannot be reached, or what is configured cannot be read: later, perhaps.
+        // The server is unreachable, or the configuration cannot be read: try again later.
       }
       if (!registered && left > 0) lookForApplication(Math.min(1.5 * after, LOOK_MOST_MS), left);
     }, after);
@@ -214,7 +216,7 @@ export function createQueue(connect: () => Connection, configure: () => Config) 
         const signed = `${queueName}.${messageId}.${header('attempt')}.${body}`;
         const secret = deliverySecret(configure());
         if (!isSigned(secret, header('signature'), signed, Date.now())) {
-          return Response.json({ error: 'The signature is not valid' }, { status: 401 });
+          return Response.json({ error: 'Invalid signature' }, { status: 401 });
         }
         if (!queueName.startsWith(prefix)) {
           return Response.json({ error: 'Unhandled queue' }, { status: 400 });

@@ -3,8 +3,8 @@ import { EverstepWorldError } from './errors.js';
 import { requestId } from './ids.js';
 
 type Data = Record<string, any>;
-// Runs, steps, events and hooks as the server tells of them. What they look like differs between the
-// generations of `@workflow/world`; the server keeps to the one that it is told.
+// Runs, steps, events and hooks as the server returns them. Their form differs between generations
+// of `@workflow/world`; the server uses the generation it is given.
 type Entity = any;
 export interface Paging {
   limit?: number;
@@ -27,7 +27,7 @@ export interface CreateParams {
   occurredAt?: Date;
   sinceCursor?: string;
   skipPreload?: boolean;
-  resumeId?: string; // of hook_received: all with the same in a run are one
+  resumeId?: string;  // of hook_received: all with the same id in a run count as one
 }
 export interface Page<T> {
   data: T[];
@@ -37,7 +37,7 @@ export interface Page<T> {
 interface Created {
   eventId?: string;
   createdAt?: Date;
-  event?: Data; // when it is another than was asked for
+  event?: Data;  // set if it differs from the requested one
   run?: Data;
   step?: Data;
   hook?: Data;
@@ -48,9 +48,9 @@ interface Created {
   hasMore?: boolean;
 }
 
-// Members of event data that are times, which the log keeps as texts.
+// Members of event data that are times, which the log stores as texts.
 const TIMES = ['resumeAt', 'retryAfter', 'tokenRetentionUntil'];
-// What must not be answered twice as if it were two.
+// Calls that must not be executed twice.
 const REPEATS = new Set(['step_started', 'step_retrying', 'hook_received']);
 // The opaque member of each event's data.
 const OPAQUE: Record<string, string> = {
@@ -92,7 +92,7 @@ function named(error: unknown, members: Data): never {
   throw error;
 }
 
-// What the recorded event is, from what was asked for and where it stands now.
+// Builds the recorded event from the request and the server's answer.
 function eventOf(runId: string, data: EventRequest, spec: number, params: CreateParams | undefined,
                  created: Created): Data {
   const { eventData, ...rest } = data;
@@ -115,7 +115,7 @@ function eventOf(runId: string, data: EventRequest, spec: number, params: Create
   return event;
 }
 
-// The opaque parts were in the request: they are not sent back.
+// The opaque parts were in the request, so they are not sent back.
 function complete(data: EventRequest, params: CreateParams | undefined, created: Created): void {
   if (params?.resolveData === 'none') return;
   const given = data.eventData;
@@ -142,7 +142,7 @@ function complete(data: EventRequest, params: CreateParams | undefined, created:
   }
 }
 
-// Whether everything opaque in the answer is in the request already.
+// Whether the request already contains everything opaque in the answer.
 function isLean(data: EventRequest, params?: CreateParams): boolean {
   if (params?.resolveData === 'none') return true;
   switch (data.eventType) {
@@ -255,7 +255,7 @@ export function createStorage(connect: () => Connection, spec: number) {
         if (spec < 6 || params.pagination?.limit !== undefined) {
           return page(await read(params.pagination), reviveEvent);
         }
-        // From version 6 on a list without a limit is the whole rest.
+        // From version 6 on, a list without a limit returns everything.
         const all: Page<Entity> = { data: [], cursor: null, hasMore: true };
         let cursor = params.pagination?.cursor;
         while (all.hasMore) {

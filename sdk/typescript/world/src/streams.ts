@@ -17,10 +17,10 @@ const toBytes = (chunk: Chunk): Uint8Array =>
   typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
 
 export function createStreams(connect: () => Connection) {
-  const writing = new Map<string, Set<Promise<unknown>>>(); // by the stream's name
+  const writing = new Map<string, Set<Promise<unknown>>>();  // by stream name
 
   const write = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
-    // The id is made before the run's is known, so that writes keep their order.
+    // The id is created before the run's id is known, so that writes keep their order.
     const args = { name, requestId: requestId(), chunks: chunks.map(toBytes) };
     const call = (async () => connect().call('streams.write', { runId: await runId, ...args }))();
     const calls = writing.get(name) ?? new Set();
@@ -45,7 +45,7 @@ export function createStreams(connect: () => Connection) {
               { runId, name, startIndex: next, waitMs: WAIT_MS },
               abort.signal,
             );
-            // From the end, the place is only known when the stream is there.
+            // Relative to the end, the position is only known once the stream exists.
             if (next >= 0 || page.count > 0 || page.done) next = page.first + page.chunks.length;
             const chunks = page.chunks.filter((chunk) => chunk.length > 0);
             for (const chunk of chunks) controller.enqueue(chunk);
@@ -64,7 +64,7 @@ export function createStreams(connect: () => Connection) {
   return {
     write: (runId: RunId, name: string, chunk: Chunk) => write(runId, name, [chunk]),
     writeMulti: (runId: RunId, name: string, chunks: Chunk[]) => write(runId, name, chunks),
-    // What a step wrote may still be on its way when the next one closes the stream.
+    // Writes of a step may still be in flight when the next step closes the stream.
     async close(runId: RunId, name: string): Promise<void> {
       await Promise.allSettled(writing.get(name) ?? []);
       await connect().call('streams.close', { runId: await runId, name });
