@@ -129,7 +129,7 @@ export class Connection {
         if (error instanceof EverstepWorldError || signal?.aborted) throw error;
         if (isUntrusted(error)) {
           throw transportError(
-            `Everstep at ${this.endpoint.origin} has an untrusted certificate: ${error.message}.  ` +
+            `Everstep at ${this.endpoint.origin} is not trusted: ${error.message}. ` +
               'Set EVERSTEP_CA_FILE to a PEM file with its CA certificate.',
             error,
           );
