@@ -66,7 +66,7 @@ class Connection:
     async def stream(
         self, path: str, headers: Mapping[str, str], silence_max: float
     ) -> AsyncGenerator[bytes, None]:
-        """Yields the bytes of a successful answer as they arrive, then closes. Raises EverstepError."""
+        """Yields the bytes of a successful answer, then closes. Raises EverstepError."""
         await self._connect(f"GET {path}", silence_max)
         loop = asyncio.get_running_loop()
         deadline = loop.call_later(silence_max, self.close)

@@ -103,7 +103,7 @@ class AsyncTaskContext(TaskContext):
     def __init__(self, task: Mapping[str, Any], beat: Callable[[str], None], grace: float) -> None:
         super().__init__(task, beat)
         self._is_cancelled = False
-        self._cancelled: Optional[asyncio.Event] = None  # created on first use: most tasks never need it
+        self._cancelled: Optional[asyncio.Event] = None  # created on first use
         self._grace = grace
         self._task: Optional[asyncio.Future[None]] = None
 

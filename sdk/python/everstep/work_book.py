@@ -1,5 +1,6 @@
 """The tasks that a worker holds, the reports it owes, and the content of its polls. Contains no I/O
-and no threads: one event loop at a time owns it. It outlives a run of the worker, as handlers may."""
+and no threads: one event loop at a time owns it. It may outlive a run of the worker, like handlers.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ class WorkBook:
         """Takes tasks from the server. Each waits for a slot until `until`; its lease is not kept
         meanwhile, so that a task without a slot goes to another worker."""
         if len(tasks) > self.free_slots:
-            self.strays.update(self.held)  # some of these leases have ended: the server counts their slots as free
+            self.strays.update(self.held)  # the server has ended some of these leases
         self.waiting.extend([(task, until) for task in tasks])
 
     def due(self, now: float) -> List[Task]:

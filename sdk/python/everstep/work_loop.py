@@ -96,7 +96,7 @@ class WorkLoop:
 
     def stop(self) -> None:
         self._stopping.set()
-        self.book.waiting.clear()  # tasks that were not started go to other workers once we have left
+        self.book.waiting.clear()  # other workers get them once we have left
         self.wake()
 
     async def wait_registered(self) -> bool:
