@@ -1,4 +1,4 @@
-"""Runs the tests and says of each "ok - ..." or "not ok - ...", as the other end-to-end tests do.
+"""Runs the tests and prints "ok - ..." or "not ok - ..." for each, like the other end-to-end tests.
 usage: python3 -m tests.report [NAME...]"""
 
 from __future__ import annotations

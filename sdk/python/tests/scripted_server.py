@@ -1,5 +1,5 @@
-"""A server that says what a test wants it to say, for what the real one cannot be made to do: short
-leases, lost answers, refusals."""
+"""A server that answers as a test tells it to, for situations that the real server cannot be forced
+into: short leases, lost answers, refusals."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ScriptedServer:
 
 
 class ScriptedWork:
-    """The worker protocol with one list of tasks; what was said is kept."""
+    """The worker protocol with one list of tasks; records the requests."""
 
     def __init__(self, tasks: List[Dict[str, Any]], lease_ms: int = 30_000) -> None:
         self.lock = threading.Condition()

@@ -1,4 +1,4 @@
-"""The real server, started by a test on a folder of its own. EVERSTEP is the program's path."""
+"""The real server, started by a test with its own folder. EVERSTEP is the path of the program."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Server:
         self._wait_until_ready()
 
     def crash(self) -> None:
-        """As a machine that loses its power: nothing is said, nothing is finished."""
+        """Kills the server, as in a power failure."""
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._process = None
 
     def stop(self) -> int:
-        """Asks it to end; its exit code."""
+        """Stops the server and returns its exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -95,7 +95,7 @@ class Server:
 
 
 class ServerTest(unittest.TestCase):
-    """Tests that share one server, each with plans and kinds of its own."""
+    """Tests that share one server, each with its own plans and kinds."""
 
     server: Server
 

@@ -181,7 +181,7 @@ class AsyncClientTest(ServerTest):
                         return
 
                 watcher = asyncio.ensure_future(watch())
-                # Nobody says when the stream has begun: runs go by until it sees one.
+                # There is no sign that the stream has started: start runs until it sees one.
                 while not watcher.done():
                     run = await client.start(HELLO)
                     run_ids.append(run.id)

@@ -1,4 +1,4 @@
-"""Whatever a handler does ends in a report, and leaves its slot."""
+"""Whatever a handler does, its task is reported and its slot is freed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Unspeakable(Exception):
 
 class Unfinished(everstep.TaskFailed):
     def __init__(self) -> None:
-        pass  # and not what its base does
+        pass  # deliberately does not call its base class
 
 
 class Quit(BaseException):
@@ -40,7 +40,7 @@ class Case(NamedTuple):
     code: str
     message: str
     retryable: bool = False
-    details: Any = None  # if it matters
+    details: Any = None  # only checked if set
 
 
 def failed(*arguments: Any, **more: Any) -> everstep.TaskFailed:

@@ -1,4 +1,4 @@
-"""Starting, stopping and starting again, against a server that follows a script."""
+"""Starting, stopping and restarting workers, with a scripted server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LifeTest(unittest.TestCase):
         work.waiting.append(task("new"))
         with worker:
             self.assertTrue(work.wait_until(lambda: bool(work.reports)))
-        # Nobody waits for what was left: its lease had ended when the worker did.
+        # The leftover report is not wanted: its lease ended with the worker.
         self.assertEqual(work.reports, [{"token": "new", "result": "new"}])
 
     def test_a_handler_that_outlasts_its_worker_keeps_its_slot_in_the_next(self) -> None:
@@ -87,7 +87,7 @@ class LifeTest(unittest.TestCase):
                     try:
                         await go.wait()
                     except asyncio.CancelledError:
-                        pass  # deaf
+                        pass  # ignores the cancellation
                 order.append(ctx.step_id + " ends")
                 return ctx.step_id
 
@@ -103,7 +103,7 @@ class LifeTest(unittest.TestCase):
         self.assertEqual(order, ["old begins", "old ends", "new begins", "new ends"])
 
     def revocable(self) -> Tuple[ScriptedWork, str]:
-        """A server that does not know the token any more from the second poll on."""
+        """A server that rejects the token from the second poll on."""
         work = ScriptedWork([task("a")])
         work.before_poll = lambda request: (
             problem(401, "UNAUTHENTICATED") if work.calls.count("POST poll") > 1 else None
@@ -127,7 +127,7 @@ class LifeTest(unittest.TestCase):
         with self.assertRaises(everstep.EverstepError) as caught:
             worker.stop()
         self.assertEqual(caught.exception.code, "UNAUTHENTICATED")
-        worker.stop()  # it has been said
+        worker.stop()  # already raised before
 
     def test_leaving_the_block_of_a_worker_that_has_ended_raises_why(self) -> None:
         for raised in (everstep.EverstepError, ZeroDivisionError):
@@ -138,7 +138,7 @@ class LifeTest(unittest.TestCase):
                 with worker:
                     self.assertTrue(work.wait_until(lambda: work.calls.count("POST poll") > 1))
                     if raised is ZeroDivisionError:
-                        raise ZeroDivisionError  # it went wrong first
+                        raise ZeroDivisionError  # the first error wins
 
     def test_leaving_the_block_of_an_async_worker_that_has_ended_raises_why(self) -> None:
         async def main(raised: Type[BaseException]) -> None:
@@ -234,7 +234,7 @@ class LifeTest(unittest.TestCase):
             worker.stop()
             await asyncio.wait_for(entering, 10)
             await worker.__aexit__(None, None, None)
-            # Who does not want to wait for a server any more leaves nothing behind.
+            # Stopping while waiting for a server must leave nothing behind.
             with self.assertRaises(asyncio.TimeoutError):
                 await asyncio.wait_for(worker.__aenter__(), 0.05)
             self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})

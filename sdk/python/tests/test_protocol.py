@@ -1,4 +1,4 @@
-"""The worker and the clients against a server that follows a script."""
+"""The worker and the clients with a scripted server."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class WorkerProtocol(unittest.TestCase):
             with socket.socket() as full, socket.socket() as first, socket.socket() as second:
                 full.bind(("127.0.0.1", 0))
                 full.listen(0)
-                for each in (first, second):  # that nobody accepts, and the next is not let in
+                for each in (first, second):  # nobody accepts them, so the next connection is not established
                     each.setblocking(False)
                     each.connect_ex(full.getsockname())
                 endpoint = Endpoint("http://127.0.0.1:%d" % full.getsockname()[1])
@@ -289,7 +289,7 @@ class ClientProtocol(unittest.TestCase):
             text = "retry: 10\n\n: beat\n\n"
             for seq in range(behind + 1, behind + 3):
                 text += f'id: {seq}\nevent: Step\ndata: {{"n":{seq}}}\n\n'
-            # The last one is cut off before its end.
+            # The last event is cut off.
             return Reply(200, (text + f"id: {behind + 3}\ndata: {{").encode())
 
         with ScriptedServer(script) as server:
@@ -315,7 +315,8 @@ class ClientProtocol(unittest.TestCase):
     def test_the_end_of_a_run_is_the_end_of_its_stream(self) -> None:
         state = FollowState(0)
         self.assertFalse(state.is_over(RunView("r", "RUNNING", last_event_seq=1)))
-        # Not all was streamed: once more, then there is nothing (a filter left the rest out).
+        # Not everything was streamed: ask once more; then nothing is left (a filter removed the
+        # rest).
         self.assertFalse(state.is_over(RunView("r", "FAILED", last_event_seq=2)))
         self.assertTrue(state.is_over(RunView("r", "FAILED", last_event_seq=2)))
 

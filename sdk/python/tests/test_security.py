@@ -1,4 +1,4 @@
-"""Both ways of talking over TLS, with a token."""
+"""Both clients and workers over TLS, with a token."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SecurityTest(unittest.TestCase):
                 return caught.exception.code
 
         self.assertEqual(asyncio.run(main()), "RUN_NOT_FOUND")
-        # Neither without the token, nor without the certificate.
+        # Neither works: without the token, or without the certificate.
         with everstep.Client(url, token="", tls=tls) as client:
             with self.assertRaises(everstep.EverstepError) as caught:
                 client.get("nobody")

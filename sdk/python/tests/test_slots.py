@@ -1,5 +1,5 @@
-"""A worker does no more than `slots` tasks at a time, whatever is lent and its handlers do. The
-script lends without counting, as a server does that has ended leases the worker believes in."""
+"""A worker runs no more than `slots` tasks at a time, whatever the server leases and handlers do. The
+script leases without counting, like a server that has ended leases the worker believes in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SlotsTest(unittest.TestCase):
         @worker.task("job")
         def job(ctx: everstep.TaskContext, inputs: Any) -> None:
             order.append(ctx.step_id + " begins")
-            threading.Event().wait(0.2)  # b is there long before
+            threading.Event().wait(0.2)  # b arrives long before this ends
             order.append(ctx.step_id + " ends")
 
         with worker:
@@ -46,7 +46,7 @@ class SlotsTest(unittest.TestCase):
             go.wait(10)
 
         with worker:
-            # Three thirds of a lease: the one of b has not been kept, and has ended.
+            # Three thirds of a lease: b's lease was not kept and has ended.
             self.assertTrue(work.wait_until(lambda: work.heartbeats.count("a") >= 3))
             self.assertEqual(begun, ["a"])
             go.set()

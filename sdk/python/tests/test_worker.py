@@ -1,4 +1,4 @@
-"""The workers against the real server."""
+"""The workers with the real server."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ class AsyncWorkerTest(ServerTest):
 
 
 class CrashTest(unittest.TestCase):
-    """The server is killed and started again while there is work."""
+    """The server is killed and restarted while there is work."""
 
     def setUp(self) -> None:
         self.server = Server()
@@ -281,7 +281,7 @@ class CrashTest(unittest.TestCase):
         self.server.start()
 
     def crash_during(self, seen: Set[Tuple[str, str]], wanted: int) -> None:
-        """Kills the server each time that a good share of the work was seen."""
+        """Kills the server whenever a good part of the work is done."""
         for share in (0.2, 0.5, 0.8):
             while len(seen) < wanted * share:
                 threading.Event().wait(0.002)
