@@ -196,7 +196,7 @@ class WorkerProtocol(unittest.TestCase):
             with socket.socket() as full, socket.socket() as first, socket.socket() as second:
                 full.bind(("127.0.0.1", 0))
                 full.listen(0)
-                for each in (first, second):  # nobody accepts them, so the next connection is not established
+                for each in (first, second):  # never accepted, so the next one cannot connect
                     each.setblocking(False)
                     each.connect_ex(full.getsockname())
                 endpoint = Endpoint("http://127.0.0.1:%d" % full.getsockname()[1])

@@ -1,5 +1,5 @@
-"""A worker runs no more than `slots` tasks at a time, whatever the server leases and handlers do. The
-script leases without counting, like a server that has ended leases the worker believes in."""
+"""A worker runs no more than `slots` tasks at a time, whatever the server leases and handlers do.
+The script leases without counting, like a server that has ended leases the worker believes in."""
 
 from __future__ import annotations
 

@@ -99,16 +99,16 @@ const WORKFLOWS = [
   { workflow: 'retried', args: ['right'], result: 'right, no use', steps: ['right'], failed: 1 },
   { workflow: 'delivered', result: 42, steps: [42], failed: 0 },
 ];
-const runs = new Map();  // run -> expected outcome
+const runs = new Map(); // run -> expected outcome
 const ended = new Set();
 const ENDS = new Set(['completed', 'failed', 'cancelled']);
 const world = createWorld();
 // The load that one process of the application can carry even with the slowest runtime. Beyond it
 // runs wait for its processor, which is not what this test measures.
 const SHORT_OPEN_MAX = 30;
-const tokens = new Map();  // hook token, not delivered to yet -> run
+const tokens = new Map(); // hook token, not delivered to yet -> run
 let invoked = 0;
-let long = 0;  // runs of the workflow with long steps; some start early and some late
+let long = 0; // runs of the workflow with long steps; some start early and some late
 const openShort = () => [...runs].filter(([id, known]) => known !== LONG && !ended.has(id));
 async function invoke() {
   const share = 1 - Math.max(0, until - Date.now()) / (Number(seconds) * 1000);
@@ -129,7 +129,7 @@ async function invoke() {
     if (!which.args) tokens.set(token, runId);
     return true;
   } catch {
-    return false;  // the run was not acknowledged
+    return false; // the run was not acknowledged
   }
 }
 // A delivery without an answer is repeated.
@@ -144,7 +144,7 @@ async function deliver() {
       });
       if (response.ok) tokens.delete(token);
     } catch {
-      return;  // the server is down
+      return; // the server is down
     }
   }
 }
@@ -161,7 +161,7 @@ const load = Promise.all(
 const observer = (async () => {
   for (; Date.now() < until; await sleep(200)) {
     for (const [id] of openShort()) {
-      const run = await world.runs.get(id, { resolveData: 'none' }).catch(() => {});  // the server is down
+      const run = await world.runs.get(id, { resolveData: 'none' }).catch(() => {}); // the server is down
       if (ENDS.has(run?.status)) ended.add(id);
     }
   }
@@ -190,7 +190,7 @@ await bothAnswer();
 const lastFault = Date.now();
 
 const PATIENCE_MS = 150_000;
-const STILL_MAX_MS = 20_000;  // the longest pause after a death during a delivery, a sleep and a replay of everything
+const STILL_MAX_MS = 20_000; // the longest pause after a death during a delivery, a sleep and a replay of everything
 const left = new Set(runs.keys());
 for (let progress = Date.now(); left.size > 0 && Date.now() < progress + PATIENCE_MS; ) {
   for (const id of left) {
@@ -220,17 +220,17 @@ const sorted = (values) => JSON.stringify(values.map((value) => JSON.stringify(v
 const wrong = [];
 const torn = [];
 const late = [];
-const completions = new Map();  // step -> when its completion was durable
+const completions = new Map(); // step -> when its completion was durable
 let stillest = 0;
-let starts = 0;  // of steps
+let starts = 0; // of steps
 let steps = 0;
 for (const [id, known] of runs) {
   const run = await world.runs.get(id);
   const { data, hasMore } = await world.events.list({ runId: id, pagination: { limit: 1000, sortOrder: 'asc' } });
   const types = data.map((event) => event.eventType).join(' ');
   const once = new Set();
-  const open = new Map();  // steps, hooks and waits -> their last event
-  const results = new Map();  // of steps
+  const open = new Map(); // steps, hooks and waits -> their last event
+  const results = new Map(); // of steps
   for (const [i, event] of data.entries()) {
     if (Number(event.eventId.slice('evnt_'.length)) !== i + 1) torn.push(`${id}: ${event.eventId} at ${i + 1}`);
     const type = event.eventType;
@@ -285,7 +285,7 @@ expect('no log has a duplicate, a gap or an event out of order', torn);
 expect(`no run stalled after the last fault, the longest gap was ${(stillest / 1000).toFixed(1)} s beyond its steps`, late);
 
 // ---- bodies of long steps: what was started, by which process, and whether it was needed
-const RACE_MS = 100;  // between the end of one handler and the check by another
+const RACE_MS = 100; // between the end of one handler and the check by another
 const bodies = readFileSync(process.env.BODIES, 'utf8').split('\n').filter(Boolean).map((line) => {
   const [what, at, pid, runId, stepId] = line.split(' ');
   return { what, at: Number(at), pid, runId, stepId, key: `${runId} ${stepId}` };

@@ -117,7 +117,7 @@ for (const dialect of ['native', 'contract', 'devkit', 'noetl', 'elephant', 'clo
 // ---- retention
 await call('DELETE', '/v1/sinks/out');
 receiver.closeAllConnections();
-receiver.close();  // a process that listens and sends messages counts as an application
+receiver.close(); // a process that listens and sends messages counts as an application
 await world.streams.write(runId, 'notes', 'kept');
 await world.queue('__nobody_takes_it', { runId });
 await world.queue('__nobody_takes_it', { runId: cancelled });

@@ -142,7 +142,7 @@ async function withApplication(handler, use) {
   const { createWorld } = await import('@everstep/world');
   process.env.WORKFLOW_QUEUE_NAMESPACE = `by${Date.now().toString(36)}`;
   const prefix = `__${process.env.WORKFLOW_QUEUE_NAMESPACE}_wkf_workflow_`;
-  const worlds = [createWorld(), createWorld()];  // one for the handlers, and the application's
+  const worlds = [createWorld(), createWorld()]; // one for the handlers, and the application's
   const handle = worlds[0].createQueueHandler(prefix, handler);
   const server = createHttpServer(async (request, response) => {
     if (request.url === '/.well-known/workflow/v1/flow?__health') return response.end('{"healthy":true}');

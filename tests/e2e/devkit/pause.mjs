@@ -18,7 +18,7 @@ expect('a run sleeps', sleeps, (await types()).join(' '));
 everstep('signal', runId, 'PAUSE', '--reason', 'audit');
 expect('why reports that it is paused', everstep('why', runId).includes('paused'));
 expect('show reports that it is paused', everstep('show', runId).includes('PAUSED'));
-await sleep(2500);  // longer than its sleep
+await sleep(2500); // longer than its sleep
 const paused = await types();
 expect('nothing fires while the run is paused', !paused.includes('wait_completed'), paused.join(' '));
 everstep('signal', runId, 'RESUME');

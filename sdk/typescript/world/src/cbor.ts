@@ -197,7 +197,7 @@ class Reader {
     for (let i = 0; same && i < size; ++i) same = last.charCodeAt(i) === bytes[begin + i];
     if (same) return last;
     const text = this.buffer.toString('utf8', begin, begin + size);
-    if (text.length === size) known[slot] = text;  // ASCII: one byte per character
+    if (text.length === size) known[slot] = text; // ASCII: one byte per character
     return text;
   }
 

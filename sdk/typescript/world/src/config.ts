@@ -34,7 +34,7 @@ export interface Config {
   deliverySecret?: string;
   encryptionSecret?: string;
   deploymentId: string;
-  queueNamespace?: string;  // part of queue names, as in the runtime
+  queueNamespace?: string; // part of queue names, as in the runtime
   retryForMs?: number;
 }
 

@@ -8,8 +8,8 @@ export interface ConnectionOptions {
   token?: string;
   spec: number;
   queueNamespace?: string;
-  ca?: string | Buffer;  // PEM: CA certificates for the server
-  retryForMs?: number;  // how long a call is retried while the server is unreachable
+  ca?: string | Buffer; // PEM: CA certificates for the server
+  retryForMs?: number; // how long a call is retried while the server is unreachable
 }
 
 type Args = Record<string, unknown>;

@@ -2,7 +2,7 @@
 
 export interface Answer {
   status: number;
-  retryAfter: number;  // seconds; 0: not given
+  retryAfter: number; // seconds; 0: not given
   body: Buffer;
 }
 
@@ -87,7 +87,7 @@ export class AnswerReader {
       if (end < 0) throw new Error('the response head is too large');
       const head = readHead(bytes.toString('latin1', 0, end), end + 4);
       if (head.status >= 200) this.head = head;
-      else this.keep(bytes.subarray(head.bodyAt));  // an informational response; the final one follows
+      else this.keep(bytes.subarray(head.bodyAt)); // an informational response; the final one follows
     }
     const { status, retryAfter, bodyAt, length } = this.head;
     const answer = (body: Buffer, end: number): Answer => {

@@ -28,7 +28,7 @@ class KeptSocket {
     socket.on('data', (part: Buffer) => {
       this.reader.add(part);
       if (this.settle) this.tryAnswer(false);
-      else socket.destroy();  // there is no request in flight
+      else socket.destroy(); // there is no request in flight
     });
     socket.on('error', (error) => (this.failure = error));
     socket.on('close', () => {
@@ -46,7 +46,7 @@ class KeptSocket {
       this.settle = (failure, answer) => {
         this.settle = undefined;
         signal?.removeEventListener('abort', abort);
-        this.socket.unref();  // an idle connection must not keep the process alive
+        this.socket.unref(); // an idle connection must not keep the process alive
         if (failure) reject(failure);
         else resolve(answer!);
       };
@@ -89,7 +89,7 @@ class KeptSocket {
 export class HttpSockets {
   private readonly headStart: string;
   private readonly open = new Set<KeptSocket>();
-  private readonly idle: KeptSocket[] = [];  // a stack: the last one used is used next
+  private readonly idle: KeptSocket[] = []; // a stack: the last one used is used next
   private readonly waiting: (() => void)[] = [];
 
   constructor(private readonly options: HttpSocketsOptions) {

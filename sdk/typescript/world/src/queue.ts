@@ -25,7 +25,7 @@ const SAY_EVERY_MS = 5_000;
 const FIND_PORT_EVERY_MS = 100;
 const LOOK_FIRST_MS = 100;
 const LOOK_MOST_MS = 5_000;
-const LOOKS_AT_PORTS_MAX = 20;  // with the pauses above: a minute and a half
+const LOOKS_AT_PORTS_MAX = 20; // with the pauses above: a minute and a half
 const SIGNED_WITHIN_S = 300;
 
 function prefixOf(kind: 'workflow' | 'step', namespace?: string): string {
@@ -80,14 +80,14 @@ function registrationId(address: string): string {
 }
 
 export function createQueue(connect: () => Connection, configure: () => Config) {
-  let id: string | undefined;  // the registered id
+  let id: string | undefined; // the registered id
   let timer: NodeJS.Timeout | undefined;
   let lookTimer: NodeJS.Timeout | undefined;
   let looking = false;
   let registered = false;
   let closed = false;
-  let isApplication = false;  // the process has declared itself an application
-  const answered = new Set<number>();  // ports that serve the runtime's routes
+  let isApplication = false; // the process has declared itself an application
+  const answered = new Set<number>(); // ports that serve the runtime's routes
 
   // Only a process that listens receives messages: a command line tool does not. Unless it declared
   // itself an application, its ports are probed, because the stock web UI listens too.

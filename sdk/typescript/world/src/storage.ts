@@ -27,7 +27,7 @@ export interface CreateParams {
   occurredAt?: Date;
   sinceCursor?: string;
   skipPreload?: boolean;
-  resumeId?: string;  // of hook_received: all with the same id in a run count as one
+  resumeId?: string; // of hook_received: all with the same id in a run count as one
 }
 export interface Page<T> {
   data: T[];
@@ -37,7 +37,7 @@ export interface Page<T> {
 interface Created {
   eventId?: string;
   createdAt?: Date;
-  event?: Data;  // set if it differs from the requested one
+  event?: Data; // set if it differs from the requested one
   run?: Data;
   step?: Data;
   hook?: Data;

@@ -17,7 +17,7 @@ const toBytes = (chunk: Chunk): Uint8Array =>
   typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
 
 export function createStreams(connect: () => Connection) {
-  const writing = new Map<string, Set<Promise<unknown>>>();  // by stream name
+  const writing = new Map<string, Set<Promise<unknown>>>(); // by stream name
 
   const write = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
     // The id is created before the run's id is known, so that writes keep their order.
