@@ -20,8 +20,7 @@ struct SinkDefinition {
 
   struct Webhook {
     std::string url;
-    std::vector<std::string> secrets;  // "secret:KEY", "env:NAME"; the first signs, all do while
-                                       // they are being changed
+    std::vector<std::string> secrets;  // "secret:KEY" or "env:NAME"; each one signs
     std::chrono::milliseconds timeout{15'000};
     std::string ca_file;
   };
