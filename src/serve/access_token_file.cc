@@ -1,4 +1,4 @@
-// How access tokens stand in their file; docs/formats.md.
+// Reads and writes the token file; see docs/formats.md.
 
 #include <utility>
 
@@ -17,7 +17,7 @@ void WriteTime(std::string_view key, const std::optional<Timestamp>& time, JsonW
   if (time) writer.Member(key, FormatTimestamp(*time));
 }
 
-// False: it is there and no time.
+// Returns false if the value exists but is not a time.
 bool ReadTime(const Value& value, std::optional<Timestamp>& time) {
   if (value.undefined()) return true;
   if (value.kind() != Value::Kind::kText) return false;
@@ -113,7 +113,7 @@ Status AccessTokens::Load() {
   if (!text) return text.error();
   if (!*text) return Ok();
   const auto document = ValueFromJson(**text);
-  const Error damaged{ErrorCode::kStoreCorrupt, path_ + ": is not a token file of format 1", {}};
+  const Error damaged{ErrorCode::kStoreCorrupt, path_ + ": not a token file of format 1", {}};
   if (!document || document->Get("format") != Value::Int(kFormat) ||
       document->Get("tokens").kind() != Value::Kind::kList) {
     return damaged;

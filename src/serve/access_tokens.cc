@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "est_";
 constexpr std::size_t kIdCharacters = 12;
-constexpr std::size_t kSecretCharacters = 43;  // of 62: 256 bits
+constexpr std::size_t kSecretCharacters = 43;  // of 62 letters: 256 bits
 constexpr std::string_view kAlphabet =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr std::chrono::hours kKeptAfterEnd{24 * 90};
@@ -24,7 +24,7 @@ std::string RandomWord(Random& random, std::size_t count) {
   while (word.size() < count) {
     std::uint64_t bits = random.Next();
     for (int i = 0; i < 10 && word.size() < count; ++i, bits >>= 6) {
-      // What is beyond the alphabet is drawn again, so that each letter is as likely.
+      // Draw again for values beyond the alphabet, so that all letters are equally likely.
       const std::size_t index = bits & 63;
       if (index < kAlphabet.size()) word.push_back(kAlphabet[index]);
     }
@@ -40,14 +40,14 @@ bool IsLive(const TokenView& view, Timestamp now) {
   return !view.revoked_at && (!view.expires_at || *view.expires_at > now);
 }
 
-// Of a token that is not live.
+// Requires: the token is not live.
 Timestamp EndOf(const TokenView& view) {
   return view.revoked_at ? *view.revoked_at : view.expires_at.value_or(Timestamp());
 }
 
-// `pointer`: the part of the request that is wrong.
+// `pointer` names the invalid member of the request.
 Error Invalid(const char* pointer, const char* message) {
-  return {ErrorCode::kInvalidArgument, "the token cannot be made like this", {{pointer, message}}};
+  return {ErrorCode::kInvalidArgument, "invalid token request", {{pointer, message}}};
 }
 
 }  // namespace
@@ -83,7 +83,8 @@ Status AccessTokens::MakeAdminToken() {
   token.view.roles = RoleSet(Role::kAdmin);
   token.view.created_at = clock_.Now();
   const std::string text = MakeText(token.view.token_id, token.secret);
-  // First the secret, then the token: a crash between leaves no valid token that nobody knows.
+  // Write the secret before the token: a crash in between must not leave a valid token whose secret
+  // nobody knows.
   if (Status written = WritePrivateFile(admin_token_path_, text + "\n"); !written) return written;
   tokens.emplace(token.view.token_id, token);
   return Replace(std::move(tokens));
@@ -141,7 +142,8 @@ AccessTokens::Answer AccessTokens::Authenticate(std::string_view token) {
   return answer;
 }
 
-// Those that ended long ago, and of a tenant with many of them those that ended first.
+// Drops tokens that ended over 90 days ago, and the earliest ended ones of a tenant that has too
+// many.
 void AccessTokens::ForgetEnded(Tokens& tokens, Timestamp now) const {
   std::map<std::string_view, std::vector<Tokens::iterator>> ended;
   for (auto token = tokens.begin(); token != tokens.end();) {
@@ -168,7 +170,7 @@ Result<NewToken> AccessTokens::Create(const TokenRequest& request) {
   if (!IsName(request.name)) return Invalid("/name", "must have 1 to 256 characters");
   if (!IsIdentifier(request.tenant_id))
     return Invalid("/tenantId", "must be letters, digits and . _ : - (1 to 128)");
-  if (request.roles.empty()) return Invalid("/roles", "a token needs one or more");
+  if (request.roles.empty()) return Invalid("/roles", "must contain at least one role");
   if (request.expires_at && *request.expires_at <= now)
     return Invalid("/expiresAt", "must be in the future");
   const std::lock_guard change(change_);
@@ -180,7 +182,7 @@ Result<NewToken> AccessTokens::Create(const TokenRequest& request) {
   if (live >= limits_.live && !request.by_operator) {
     return Error{ErrorCode::kInvalidArgument,
                  "the tenant has " + std::to_string(live) +
-                     " valid tokens, which is the most; "
+                     " valid tokens, which is the limit; "
                      "revoke some",
                  {}};
   }

@@ -21,7 +21,7 @@
 
 namespace everstep {
 
-// Who calls: what the token stands for.
+// The caller that a token stands for.
 struct Caller {
   std::string token_id;
   std::string name;
@@ -34,11 +34,11 @@ struct TokenRequest {
   std::string name;  // for people
   std::string tenant_id;
   RoleSet roles;
-  std::optional<Timestamp> expires_at;  // nothing: never
-  bool by_operator = false;             // who asks is bound by no limit on the number of tokens
+  std::optional<Timestamp> expires_at;  // nullopt: never
+  bool by_operator = false;             // exempt from the limit on the number of tokens
 };
 
-// A token as it can be shown: without its secret.
+// A token as it may be shown: without its secret.
 struct TokenView {
   std::string token_id;
   std::string name;
@@ -46,61 +46,65 @@ struct TokenView {
   RoleSet roles;
   Timestamp created_at{};
   std::optional<Timestamp> expires_at;
-  std::optional<Timestamp> last_used_at;  // to the minute; since the last write only in memory
+  // To the minute; kept in memory until the file is next written.
+  std::optional<Timestamp> last_used_at;
   std::optional<Timestamp> rotated_at;
   std::optional<Timestamp> revoked_at;
 };
 
-// A token with its secret, which is shown this once.
+// A token with its secret, which is shown only once.
 struct NewToken {
   std::string text;  // "est_<id>_<secret>"
   TokenView view;
 };
 
-// How many tokens one tenant has.
+// Limits on the tokens of one tenant.
 struct TokenLimits {
-  std::size_t live = 1'000;   // valid ones; who has the operator's rights may make more
-  std::size_t ended = 1'000;  // ended ones that are kept for the record: the latest, for 90 days
+  std::size_t live = 1'000;  // valid tokens; requests made by_operator may exceed it
+  // Expired or revoked tokens kept for the record: the latest, for 90 days.
+  std::size_t ended = 1'000;
 };
 
-// The API tokens of a server: `tokens.json` in the data folder. Of a secret only the SHA-256 is
-// kept: it has 256 random bits, so that nothing slower is needed. The process that has the folder
-// is the only writer. Thread-safe; Authenticate shares a lock with its likes.
+// The API tokens of a server, stored in `tokens.json` in the data directory. Of a secret only the
+// SHA-256 is stored; with 256 random bits it needs no slower hash. The process that owns the
+// directory is the only writer. Thread-safe; calls of Authenticate run in parallel.
 class AccessTokens {
  public:
   enum class Refusal : std::uint8_t { kNone, kMalformed, kUnknown, kExpired, kRevoked };
   struct Answer {
     Refusal refusal = Refusal::kNone;
-    Caller caller;  // if not refused; for kExpired and kRevoked too, so that it can be audited
+    Caller caller;  // set if not refused, and for kExpired and kRevoked so that it can be audited
   };
 
-  // Opens or creates the file. If no admin's token is valid (as on the first start) it makes one
-  // for the tenant "default" and writes it to `admin-token` beside. kStoreIo, kStoreCorrupt.
+  // Opens or creates the file. If there is no valid admin token (as on the first start), creates
+  // one for the tenant "default" and writes it to `admin-token` in the same directory. Fails with
+  // kStoreIo or kStoreCorrupt.
   static Result<std::unique_ptr<AccessTokens>> Open(const std::string& directory, Clock& clock,
                                                     Random& random, TokenLimits limits = {});
 
-  // Whether an admin's token that Open made, now or earlier, still lies where it was written.
+  // Whether the file of an admin token created by Open, now or earlier, still exists.
   bool has_admin_token_file() const;
   const std::string& admin_token_path() const { return admin_token_path_; }
 
-  // Of a token as it is sent. Takes as long for an unknown id as for a wrong secret.
+  // Checks a token as sent by a client. Takes equally long for an unknown id and a wrong secret.
   Answer Authenticate(std::string_view token);
 
-  // kInvalidArgument: a bad name or tenant, no role, expiry in the past, too many tokens. All are
-  // durable on return; on kStoreIo nothing has changed.
+  // Returns kInvalidArgument for an invalid name or tenant, no role, an expiry in the past, or too
+  // many tokens. The changes made by Create, Rotate and Revoke are durable on return; on kStoreIo
+  // nothing has changed.
   Result<NewToken> Create(const TokenRequest& request);
-  // A new secret for the same token; the old one is valid until `grace` is over. Nothing: there is
-  // no such token of that tenant, or it is revoked or expired.
+  // Makes a new secret for a token; the old one stays valid for `grace`. Nullopt if the tenant has
+  // no such token, or it is revoked or expired.
   Result<std::optional<NewToken>> Rotate(std::string_view token_id, std::string_view tenant_id,
                                          std::chrono::milliseconds grace);
-  // False: there is no such token of that tenant. Again is the same as once.
+  // Returns false if the tenant has no such token. Idempotent.
   Result<bool> Revoke(std::string_view token_id, std::string_view tenant_id);
 
-  // Oldest first. An empty tenant: of all.
+  // The oldest first. An empty tenant id lists the tokens of all tenants.
   std::vector<TokenView> List(std::string_view tenant_id) const;
   std::optional<TokenView> Get(std::string_view token_id) const;
 
-  // Keeps what is known of last uses. Everything else is kept already.
+  // Persists the times of last use. Everything else is persisted when it changes.
   Status Save();
 
  private:
@@ -133,8 +137,8 @@ class AccessTokens {
   Clock& clock_;
   Random& random_;
   const TokenLimits limits_;
-  std::mutex change_;                // one change at a time; held while the file is written
-  mutable std::shared_mutex mutex_;  // guards the map; never held while the disk works
+  std::mutex change_;                // serializes changes; held while the file is written
+  mutable std::shared_mutex mutex_;  // guards the map; never held during disk I/O
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
 };
 

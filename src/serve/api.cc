@@ -12,13 +12,13 @@
 namespace everstep {
 namespace {
 
-// A tenant alone has eight of them; what is left is for others.
+// One tenant can use eight of them; the rest is reserved for others.
 constexpr std::uint32_t kPoolThreads = 10;
 constexpr std::uint32_t kPoolReserved = 2;
 // One for each kind of probe.
 constexpr std::uint32_t kProbeThreads = 2;
 constexpr std::uint32_t kProbeReserved = 1;
-// Only tiny bodies are looked at on an io thread when its round has taken long.
+// Once an io thread's round exceeds kIoRoundMax, it parses only bodies up to this size itself.
 constexpr std::size_t kIoTinyBodyMax = 1 << 10;
 constexpr std::chrono::milliseconds kIoRoundMax{10};
 
@@ -94,14 +94,14 @@ constexpr OperationEntry kOperations[] = {
     {"removeWorker", RemoveWorker, kIoThread},
 };
 
-// What stands in the runs' own logs, with who did it, is not told a second time in the audit log.
+// Not audited: the runs' own logs record these operations and who performed them.
 constexpr std::string_view kInRunLogs[] = {"startRun",      "appendEvents",        "pollWork",
                                            "deliverHook",   "receiveWebhook",      "checkPlan",
                                            "receiveEvents", "receiveSignedEvents", "callWorld"};
 
-// Workers are known to this process alone, and their tasks hold secrets.
+// Answers kept in memory only: only this process knows its workers, and tasks contain secrets.
 constexpr std::string_view kOfThisProcess[] = {"registerWorker", "pollWork", "drainWorker"};
-// Secrets are at rest as hashes only.
+// Answers not kept at all: they contain secrets, which are stored as hashes only.
 constexpr std::string_view kAnsweredWithSecrets[] = {"createToken", "rotateToken"};
 
 Keeping KeepingOf(const Route& route) {
@@ -119,15 +119,15 @@ bool IsAudited(const Route& route, int status) {
   return std::ranges::find(kInRunLogs, route.operation) == std::end(kInRunLogs);
 }
 
-// A long poll is no slow request, and how fast a body comes is up to the client.
+// Long polls are not slow requests, and the client determines how fast a body arrives.
 bool WaitsOnPurpose(const ApiCall& call) {
   return call.route().streams_body() || call.route().operation == "pollWork" ||
          call.route().operation == "callWorld" ||
          call.request().query.find("wait=") != std::string::npos;
 }
 
-// A query or a body that the operation does not read was sent in error. False: it has been
-// answered.
+// A query or body that the operation does not read is an error of the client. Returns false if the
+// call was answered.
 bool IsWanted(const OperationEntry& operation, ApiCall& call) {
   if (!call.route().path.starts_with("/v1/")) return true;
   if (!operation.reads_query) {
@@ -141,7 +141,7 @@ bool IsWanted(const OperationEntry& operation, ApiCall& call) {
   return false;
 }
 
-// A list may come in several headers.
+// The list may be split over several headers.
 std::string TracestateOf(const ServerRequest& request) {
   std::string state;
   for (const auto& [name, value] : request.headers) {
@@ -159,7 +159,7 @@ TraceContext TraceOf(const ServerRequest& request, Random& random) {
   return given ? ChildOf(*given, random) : NewTrace(random);
 }
 
-// When this io thread began to handle what had come.
+// When this io thread's current round began.
 thread_local std::chrono::steady_clock::time_point round_begun;
 
 std::chrono::steady_clock::time_point RoundBegun(std::chrono::steady_clock::time_point now) {
@@ -203,7 +203,7 @@ Api::~Api() { end_waiters_.Close(); }
 
 BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   const RouteMatch match = router_.Match(head.method, head.path);
-  // A body that nobody reads may still come; it is refused by the operation, not by the socket.
+  // A body that no operation reads may still arrive; the operation refuses it, not the socket.
   constexpr std::size_t kUnwanted = 4 << 10;
   if (match.outcome != RouteMatch::Outcome::kFound) {
     return {.bytes_max = kUnwanted, .unproven = true};
@@ -225,10 +225,9 @@ void Api::Handle(HttpCall http) {
       case RouteMatch::Outcome::kMethodNotAllowed:
         return refuse(MethodNotAllowed(match.allow));
       case RouteMatch::Outcome::kMalformedPath:
-        return refuse(ProblemOf(HttpCode::kBadRequest, "the path is not well encoded"));
+        return refuse(ProblemOf(HttpCode::kBadRequest, "the path is not validly percent-encoded"));
       default:
-        return refuse(
-            ProblemOf(Error{ErrorCode::kNotFound, "there is no such address in this API", {}}));
+        return refuse(ProblemOf(Error{ErrorCode::kNotFound, "no such path in this API", {}}));
     }
   }
   const auto index = static_cast<std::size_t>(match.route - Routes().data());
@@ -264,14 +263,14 @@ void Api::RoundEnded() {
 bool Api::BeginOnce(ApiCall& call, std::string_view body) {
   const ServerRequest& request = call.request();
   if (request.method != "POST") return true;
-  // A key is its caller's own. Of open calls nobody knows whose it would be.
+  // Keys are scoped to their caller, and open calls have no known caller.
   if (!call.route().permission) return true;
   std::optional<std::string_view> key;
   for (const auto& [name, value] : request.headers) {
     if (name != "idempotency-key") continue;
     if (key && *key != value) {
       call.Fail(HttpCode::kIdempotencyKeyInvalid,
-                "there are two headers Idempotency-Key that differ; send one");
+                "the request has two different Idempotency-Key headers; send one");
       return false;
     }
     key = value;
@@ -292,17 +291,19 @@ bool Api::BeginOnce(ApiCall& call, std::string_view body) {
                 "Idempotency-Key must be 1 to 255 printable characters");
       return false;
     case Idempotency::Outcome::kInUse:
-      call.Fail(HttpCode::kIdempotencyKeyInUse,
-                "a request with this Idempotency-Key is under way; try again when it is done");
+      call.Fail(
+          HttpCode::kIdempotencyKeyInUse,
+          "a request with this Idempotency-Key is in progress; try again when it has finished");
       return false;
     case Idempotency::Outcome::kReused:
       call.Fail(HttpCode::kIdempotencyKeyReused,
-                "this Idempotency-Key belongs to another request; use a new one");
+                "this Idempotency-Key was used for a different request; use a new one");
       return false;
     case Idempotency::Outcome::kGone:
-      call.Fail(HttpCode::kIdempotencyAnswerGone,
-                "the request of this Idempotency-Key was done before the server was started; its "
-                "answer held a secret, which is not kept: use a new key");
+      call.Fail(
+          HttpCode::kIdempotencyAnswerGone,
+          "the request with this Idempotency-Key was executed before the server restarted; its "
+          "answer contained a secret, which is not kept: use a new key");
       return false;
   }
   return false;
@@ -310,7 +311,7 @@ bool Api::BeginOnce(ApiCall& call, std::string_view body) {
 
 void Api::Answered(const ApiCall& call, int status, std::string_view code) {
   counts_.Add(call.route(), status);
-  if (options_.log != nullptr) Tell(call, status, code);
+  if (options_.log != nullptr) LogOutcome(call, status, code);
   if (!IsAudited(call.route(), status)) return;
   AuditEntry entry;
   entry.actor = call.caller().name;
@@ -318,7 +319,7 @@ void Api::Answered(const ApiCall& call, int status, std::string_view code) {
   entry.tenant_id = call.tenant();
   entry.action = call.route().operation;
   entry.method = call.request().method;
-  // A hook's token is worth as much as a password.
+  // A hook's token is as sensitive as a password.
   const bool secret = call.route().path.find("{token}") != std::string_view::npos;
   entry.path = secret ? std::string(call.route().path) : call.request().path;
   entry.status = status;
@@ -329,18 +330,18 @@ void Api::Answered(const ApiCall& call, int status, std::string_view code) {
   (void)parts_.audit.Append(entry);
 }
 
-// Neither path nor query: they may hold the tokens of hooks.
-void Api::Tell(const ApiCall& call, int status, std::string_view code) {
+// Logs neither path nor query: they may contain tokens of hooks.
+void Api::LogOutcome(const ApiCall& call, int status, std::string_view code) {
   const auto took =
       std::chrono::duration_cast<std::chrono::milliseconds>(SteadyNow() - call.begun());
-  // A probe that hears no has been answered, and comes every few seconds.
+  // A failed readiness probe is a normal answer, and repeats every few seconds.
   const bool failed = status >= 500 && call.route().operation != "getReadiness";
   const bool slow =
       options_.slow_request.count() > 0 && took >= options_.slow_request && !WaitsOnPurpose(call);
   if (!failed && !slow) return;
   LogLine line{failed ? LogLevel::kError : LogLevel::kWarn,
                failed ? "request.failed" : "request.slow",
-               failed ? "a request could not be answered" : "a request took long",
+               failed ? "request failed" : "slow request",
                {{"operation", std::string(call.route().operation)},
                 {"status", std::to_string(status)},
                 {"durationMs", std::to_string(took.count())},
@@ -353,7 +354,7 @@ void Api::Tell(const ApiCall& call, int status, std::string_view code) {
 std::optional<StoredRun> Api::FindRun(ApiCall& call, const std::string& run_id) {
   auto run = RequireRun(*parts_.engine.store().Read(), RunId(run_id));
   if (run && run->state.scope.tenant_id == call.tenant()) return *std::move(run);
-  // Of another tenant's run nothing is told, not even that it is there.
+  // Don't reveal that another tenant's run exists.
   const bool missing = run || run.error().code == ErrorCode::kRunNotFound;
   call.Fail(missing ? Error{ErrorCode::kRunNotFound, "there is no run " + run_id, {}}
                     : run.error());

@@ -47,33 +47,34 @@ namespace everstep {
 struct ApiOptions {
   std::string version;
   bool metrics_open = false;  // GET /metrics without a token
-  // Applications that call from this machine may name addresses of loopback for messages.
+  // Applications on this machine may give loopback addresses for messages.
   bool loopback_endpoints = true;
-  SharedLimit streams{12'000};  // event streams that are followed, and streams of runs
-  // Per tenant: who may call /webhooks without a token.
+  SharedLimit streams{12'000};  // followed event streams and run streams
+  // Per tenant: the secrets that sign calls to /webhooks, which need no token.
   std::map<std::string, std::vector<WebhookSecret>> webhook_secrets;
   MemoryIdempotencyStore::Limits answers;         // to requests with an Idempotency-Key
   std::uint64_t artifact_bytes_max = 1ULL << 30;  // of one upload
   std::uint64_t free_bytes_ready = 256ULL << 20;  // not ready with less free disk
-  std::uint64_t free_bytes_min = 0;               // uploads leave so much for the log
-  std::uint64_t tenant_bytes_max = 0;             // of a tenant on the disk; zero: no limit
-  SharedLimit requests{3'584};                    // under way; one more is refused with 503
-  SharedLimit unproven_requests{512};  // likewise, of clients that have not shown who they are
+  std::uint64_t free_bytes_min = 0;               // uploads leave this much free for the log
+  std::uint64_t tenant_bytes_max = 0;             // of a tenant on disk; zero: no limit
+  SharedLimit requests{3'584};                    // in flight; more are refused with 503
+  SharedLimit unproven_requests{512};             // likewise, of unauthenticated clients
   std::string data_directory;
-  ServerLog* log = nullptr;                       // must outlive the API; null: nothing is told
-  std::chrono::milliseconds slow_request{1'000};  // a request that takes longer is told; zero: none
+  ServerLog* log = nullptr;                       // must outlive the API; null: logs nothing
+  std::chrono::milliseconds slow_request{1'000};  // slower requests are logged; zero: none
 };
 
 class Api;
 // Carries out an operation of the table in routes.cc. Answers the call, now or later.
 using Operation = void (*)(Api& api, CallPtr call);
 enum class RunsOn : std::uint8_t {
-  kIoThread,  // never waits; with a large body on the pool
-  kPool,      // may wait for the store, the disk, other hosts
-  kProbe,     // as kPool, but never waits for what tenants do
+  kIoThread,  // must not block; calls with a large body run on the pool
+  kPool,      // may wait for the store, the disk or other hosts
+  kProbe,     // like kPool, but never queued behind tenants' work
 };
 
-// The HTTP API on an engine: finds the route, checks who asks, and hands the call to its operation.
+// The HTTP API of an engine: finds the route, checks the caller, and passes the call to its
+// operation.
 class Api final : public HttpHandler, private CallObserver {
  public:
   struct Parts {
@@ -103,15 +104,15 @@ class Api final : public HttpHandler, private CallObserver {
     end_waiters_.Ended(run.run_id().value(), [&run] { return run.View(); });
   }
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
-  // What /metrics tells of the sockets; set before the first request.
+  // Where /metrics gets the socket metrics; must be set before the first request.
   void SetHttpMetrics(std::function<HttpServerMetrics()> read) { http_metrics_ = std::move(read); }
-  // Shutting down: not ready any more, and nobody waits for the end of a run.
+  // Shutting down: no longer ready; ends every wait for a run to end.
   void SetDraining() {
     draining_.store(true);
     end_waiters_.Close();
     parts_.streams.ReleaseAll();
   }
-  // What waits for a thread of the pool is dropped unanswered; what runs goes on.
+  // Drops, unanswered, the work queued on the pool. Work already running continues.
   void Abandon() { pool_.Stop(); }
 
   // ---- for operations
@@ -143,37 +144,38 @@ class Api final : public HttpHandler, private CallObserver {
     return http_metrics_ ? http_metrics_() : HttpServerMetrics{};
   }
   bool draining() const { return draining_.load(); }
-  // Work that may wait, on a thread of the pool, in its turn among the parties.
+  // Runs work that may block on a thread of the pool; parties take turns.
   void RunOnPool(std::string_view party, std::function<void()> work) {
     pool_.Run(party, std::move(work));
   }
   std::size_t kept_answer_bytes() const { return answers_.bytes(); }  // of idempotency keys
 
-  // The run, if it is the caller's tenant's. Nothing: it has been answered.
+  // Returns the run if it belongs to the caller's tenant. Nullopt if the call was answered with an
+  // error.
   std::optional<StoredRun> FindRun(ApiCall& call, const std::string& run_id);
   Actor ActorOf(const ApiCall& call) const;
-  // What the call's Idempotency-Key promises, now that its body is known: `body` is that, or what
-  // stands for it. False: it has been answered. For operations with streamed bodies; done for
-  // others.
+  // Claims the call's Idempotency-Key for `body`, the body or a stand-in for it. Returns false if
+  // the call was answered (replayed or refused). Operations with a streamed body must call
+  // this themselves; for the others Handle does.
   bool BeginOnce(ApiCall& call, std::string_view body);
-  // A stream that the caller follows. Nothing: it has been answered.
+  // Takes a share of the stream limit. Nullopt if the call was answered with an error.
   std::optional<PartyShares::Share> TakeStream(ApiCall& call);
-  // To the engine, or to the application whose run has the hook. The run's id.
+  // Delivers to the engine, or to the application whose run has the hook. Returns the run's id.
   Result<std::string> Deliver(const HookDelivery& delivery);
 
  private:
-  // Larger bodies are not looked at on an io thread: others wait for it.
+  // Larger bodies are not parsed on an io thread, where other connections would have to wait.
   static constexpr std::size_t kIoBodyMax = 64 << 10;
 
   void Answered(const ApiCall& call, int status, std::string_view code) override;
-  void Tell(const ApiCall& call, int status, std::string_view code);
-  // Who asks, and why he may not.
+  void LogOutcome(const ApiCall& call, int status, std::string_view code);
+  // The caller, and why the call is refused, if it is.
   struct Admission {
     Caller caller;
     std::optional<Problem> refusal;
   };
   Admission Admit(const Route& route, const ServerRequest& request);
-  // False: it has been answered.
+  // These return false if the call was answered.
   bool Authenticate(ApiCall& call);
   bool TakeShare(ApiCall& call);
   bool ChargeBody(ApiCall& call, const struct OperationEntry& operation);
@@ -184,7 +186,7 @@ class Api final : public HttpHandler, private CallObserver {
   std::vector<const struct OperationEntry*> operations_;  // in the order of the routes
   AlertList alerts_;
   RequestCounts counts_;
-  Idempotency idempotency_;  // before its store, which calls it while it ends
+  Idempotency idempotency_;  // declared before its store, which calls it from the destructor
   DurableAnswers answers_;
   WebhookIds webhook_ids_;
   PlanRegistry plans_;

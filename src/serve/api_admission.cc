@@ -1,4 +1,4 @@
-// Who may call, and how much of what the server has to share a call may take.
+// Decides who may call, and how much of the server's resources a call may use.
 
 #include <algorithm>
 #include <utility>
@@ -16,9 +16,10 @@ Caller Everybody() {
   return {"dev", "dev", "default", roles, PermissionsOf(roles)};
 }
 
-// Without tokens every page that the user of this machine looks at could call through his browser,
-// from its own origin or, with a name that leads here, from ours.
-bool IsCalledFromHere(const ServerRequest& request) {
+// Without tokens, any web page open in a local user's browser could call this server, either from
+// its own origin or through a host name that resolves to this machine (DNS rebinding). Accept only
+// loopback names in Host and Origin.
+bool IsLoopbackRequest(const ServerRequest& request) {
   if (!IsLoopback(request.Header("host"))) return false;
   std::string_view origin = request.Header("origin");
   if (origin.empty()) return true;
@@ -43,7 +44,7 @@ std::string_view BearerOf(const ServerRequest& request) {
   return header.substr(kScheme.size());
 }
 
-// Whether the call stores something new. What ends or goes on with a run is not among it.
+// Whether the call stores new data. Calls that end or continue a run do not count.
 bool AddsData(const Route& route) {
   switch (*route.permission) {
     case Permission::kRunStart:
@@ -72,16 +73,16 @@ std::optional<ClientName> Api::SenderOf(const ServerRequest& head) {
   return ClientOf(admission.caller);
 }
 
-// Requests of one party are not all that the server can have under way, and those of tenants leave
-// some to the operator and to probes.
+// No party can use the whole request limit, and tenants leave part of it to the operator and to
+// probes.
 bool Api::TakeShare(ApiCall& call) {
   const Route& route = call.route();
-  // That the process lives is said whatever is under way; it takes nothing that others need.
+  // Liveness must be answered under any load, and uses nothing that others need.
   if (route.operation == "getLiveness") return true;
   const bool known = !call.caller().token_id.empty();
   std::string party = call.tenant();
   if (!known) {
-    // Whoever calls has not shown who it is, but for a webhook of a tenant that takes them.
+    // The caller is unauthenticated, except that a tenant's webhooks have a share of their own.
     const bool named = route.path.find("{tenantId}") != std::string_view::npos &&
                        options_.webhook_secrets.contains(call.Parameter("tenantId"));
     party = named ? "webhook/" + call.Parameter("tenantId") : "anybody";
@@ -91,43 +92,44 @@ bool Api::TakeShare(ApiCall& call) {
       known ? shares_.Take(party, call.May(Permission::kTenantAny)) : unproven_shares_.Take(party);
   if (!share) {
     call.Fail(HttpCode::kOverloaded,
-              "the tenant, or all tenants together, have as many requests under way as they may; "
-              "wait for some of their answers");
+              "too many requests are in flight for the tenant or for all tenants together; wait "
+              "for some of their answers");
     return false;
   }
   call.SetParty(std::move(party), *std::move(share));
   return true;
 }
 
-// A stream holds a connection for as long as its reader likes.
+// A stream occupies a connection for as long as its reader wants.
 std::optional<PartyShares::Share> Api::TakeStream(ApiCall& call) {
   auto share = stream_shares_.Take(call.tenant(), call.May(Permission::kTenantAny));
   if (!share) {
     call.Fail(Error{ErrorCode::kAdmissionRejected,
-                    "the tenant, or all tenants together, follow as many streams as they may",
+                    "the tenant, or all tenants together, have too many open streams",
                     {},
                     std::chrono::milliseconds(1'000)});
   }
   return share;
 }
 
-// What is parsed takes more memory than what was received.
+// A parsed body takes more memory than the received bytes.
 bool Api::ChargeBody(ApiCall& call, const OperationEntry& operation) {
   if (call.body().size() <= kIoBodyMax) return true;
   const std::size_t values = CountValues(operation.body, call.body());
   const MemoryClaim claim =
       call.route().permission ? MemoryClaim::kBody : MemoryClaim::kUnprovenBody;
   auto outcome = MemoryCharge::Outcome::kNever;
-  // YAML is counted roughly; its parser counts exactly.
+  // YAML values are only estimated here; the parser counts them exactly.
   const bool few = values <= kContentValuesMax || operation.body == ContentKind::kYaml;
   if (few) outcome = call.Charge(std::min(values, kContentValuesMax) * kContentValueBytes, claim);
   if (outcome == MemoryCharge::Outcome::kTaken) return true;
   if (outcome == MemoryCharge::Outcome::kNever) {
     call.Fail(HttpCode::kContentTooLarge,
               "the body has " + std::to_string(values) +
-                  " values, more than one request may have; send less at a time");
+                  " values, more than a request may have; send smaller requests");
   } else {
-    call.Fail(HttpCode::kOverloaded, "the requests under way fill the server's memory; try again");
+    call.Fail(HttpCode::kOverloaded,
+              "the requests in flight use up the server's memory; try again");
   }
   return false;
 }
@@ -136,10 +138,10 @@ Api::Admission Api::Admit(const Route& route, const ServerRequest& request) {
   if (!route.permission) return {};
   if (options_.metrics_open && *route.permission == Permission::kMetricsRead) return {};
   if (parts_.tokens == nullptr) {
-    if (IsCalledFromHere(request)) return {Everybody(), {}};
+    if (IsLoopbackRequest(request)) return {Everybody(), {}};
     return {{},
             ProblemOf({ErrorCode::kAuthzDenied,
-                       "without authentication only this machine calls, by a name of its own",
+                       "authentication is off: only loopback requests are accepted",
                        {}})};
   }
   const std::string_view token = BearerOf(request);
@@ -170,7 +172,7 @@ Api::Admission Api::Admit(const Route& route, const ServerRequest& request) {
 bool Api::Authenticate(ApiCall& call) {
   Admission admission = Admit(call.route(), call.request());
   call.SetCaller(std::move(admission.caller));
-  // A token may have become valid since SenderOf said no: the body is lost all the same.
+  // The token may have become valid after SenderOf rejected it, but the body is already discarded.
   if (!admission.refusal && call.streamed_body() != nullptr && !call.route().streams_body()) {
     admission.refusal = Unauthenticated("the token was not valid; try again");
   }
@@ -190,11 +192,11 @@ bool Api::Authenticate(ApiCall& call) {
       return true;
     case HttpCall::Vouched::kNoConnection:
       call.Fail(HttpCode::kOverloaded,
-                "the tenant, or all tenants together, have as many connections as they may");
+                "the tenant, or all tenants together, have too many connections");
       return false;
     case HttpCall::Vouched::kNoMemory:
       call.Fail(HttpCode::kOverloaded,
-                "what is under way for the tenant fills its share of the server's memory");
+                "the tenant's requests in flight use up its share of the server's memory");
       return false;
   }
   return false;

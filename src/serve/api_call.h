@@ -19,15 +19,15 @@
 
 namespace everstep {
 
-// What is told of a call when it is answered.
+// Notified of every answered call.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void Answered(const class ApiCall& call, int status, std::string_view code) = 0;
 };
 
-// One authenticated call under way: who asks, for what, and the way to answer. Held by whoever
-// works on it; answered once, and not before what its Idempotency-Key promises is kept.
+// One authenticated call in flight: the caller, the request, and the way to answer. Held by whoever
+// works on it. Answered once, and only after the answer is kept if the call has an Idempotency-Key.
 class ApiCall : public std::enable_shared_from_this<ApiCall> {
  public:
   ApiCall(HttpCall http, RouteMatch match, TraceContext trace, CallObserver& observer)
@@ -38,7 +38,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
 
   const ServerRequest& request() const { return http_.request(); }
   const std::string& body() const { return http_.request().body; }
-  // Null: the body is a part of the request.
+  // Null if the body is part of the request.
   const std::shared_ptr<RequestBody>& streamed_body() const { return http_.body(); }
   const Route& route() const { return *match_.route; }
   const std::string& Parameter(std::string_view name) const { return match_.Parameter(name); }
@@ -46,7 +46,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   std::chrono::steady_clock::time_point begun() const { return begun_; }
   const Caller& caller() const { return caller_; }
   const std::string& tenant() const { return caller_.tenant_id; }
-  // Whose work it is: work of one party takes turns with that of others.
+  // Whose work this is. The work of one party takes turns with that of others.
   const std::string& party() const { return party_; }
   void SetParty(std::string party, PartyShares::Share share) {
     party_ = std::move(party);
@@ -63,7 +63,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   MemoryCharge::Outcome Charge(std::size_t bytes, MemoryClaim claim) {
     return http_.Charge(bytes, claim);
   }
-  // An id for the engine, made of the request's Idempotency-Key; empty: it has none.
+  // An id for the engine, derived from the request's Idempotency-Key. Empty if there is none.
   std::string IdOfKey() const;
 
   // ---- answers
@@ -80,7 +80,8 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   void Fail(const Problem& problem);
   std::shared_ptr<ReplyStream> Stream(ServerResponse head);
 
-  // The body, read strictly. An empty one stands for {}. Nothing: it has been answered.
+  // Parses the body strictly; an empty body is read as {}. Nullopt if the call was answered with an
+  // error.
   template <typename T>
   std::optional<T> Read() {
     auto value =
@@ -100,7 +101,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   const std::chrono::steady_clock::time_point begun_ = SteadyNow();
   Caller caller_;
   std::string party_;
-  PartyShares::Share share_;  // of what its party may have under way, until it is answered
+  PartyShares::Share share_;  // of its party's limit, held until the call is answered
   Idempotency::Call idempotency_;
   Keeping keeping_ = Keeping::kInMemory;
 };

@@ -10,15 +10,15 @@
 namespace everstep {
 namespace {
 
-// Under load batches grow by themselves while others are synced; about this in one, so that nobody
-// waits long for another's.
+// Under load batches grow while others are synced. The bounds keep the wait for another request's
+// events short.
 constexpr std::size_t kEventsPerBatch = 1'024;
 constexpr std::size_t kBytesPerBatch = 1 << 20;
-// So many are worth a write of their own while another is under way.
+// At least this many events justify a second write while another is in flight.
 constexpr std::size_t kEventsWorthASecond = 512;
-// Fewer requests than these are one batch.
+// Up to this many requests form one batch; of more, half is taken.
 constexpr std::size_t kRequestsWorthHalving = 24;
-// Memory for so many is kept while there are fewer.
+// A batch keeps its memory up to this many requests.
 constexpr std::size_t kRequestsKept = 512;
 
 using Requests = std::vector<std::unique_ptr<AppendQueue::Request>>;
@@ -32,9 +32,9 @@ bool IsOfOneTenant(const Requests& requests) {
       requests, [&](const auto& request) { return TenantOf(request) == TenantOf(requests[0]); });
 }
 
-// Tenants take turns, and of those whose turn it is the smallest goes first: however much one
-// appends, another's event waits for a batch and not for all that came before it. The order of a
-// tenant's own requests stays.
+// Tenants take turns, and within a turn the smallest request goes first, so that however much one
+// tenant appends, another's event waits for one batch and not for the whole backlog. The order of a
+// tenant's own requests is kept.
 void TakeTurns(Requests& requests) {
   struct Turn {
     std::size_t number;
@@ -54,7 +54,7 @@ void TakeTurns(Requests& requests) {
   for (std::size_t i = 0; i < order.size(); ++i) requests[i] = std::move(order[i].request);
 }
 
-// What is of one tenant is one call to the log; those with the fewest events first.
+// Sorts a batch so that each tenant's parts become one call to the log, the fewest events first.
 template <typename Parts>
 void GroupByTenant(Parts& parts) {
   std::unordered_map<std::string, std::size_t> events;
@@ -141,7 +141,7 @@ void AppendQueue::Take(Batch& batch) {
   flushed_ = !gathered_.empty();
 }
 
-// Before all that came later.
+// Puts unfinished requests back in front of those that were added later.
 void AppendQueue::PutBack(Batch& batch) {
   for (Part& part : batch) {
     if (part.request == nullptr) continue;
@@ -154,7 +154,7 @@ void AppendQueue::PutBack(Batch& batch) {
 }
 
 void AppendQueue::Loop(Appender& own) {
-  Batch batch;  // its memory serves again and again
+  Batch batch;  // reused across rounds to keep its memory
   std::unique_lock lock(mutex_);
   while (true) {
     own.woken.wait(lock, [&] { return stop_ || HasWorkFor(own); });

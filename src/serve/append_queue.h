@@ -14,54 +14,55 @@
 
 namespace everstep {
 
-// Appends for those who cannot wait: what io threads gather goes to the log in one call, and with
-// it into one durable write. While that is under way the next batch gathers, so that under load a
-// write serves many; only a large batch is worth a second thread, which checks it while the first
-// waits for the disk. Thread-safe.
+// Appends for callers that must not block. Requests gathered from the io threads go to the log in
+// one call, and thus in one durable write. The next batch gathers while that write is in flight, so
+// under load one write serves many requests. A large batch is worth a second thread, which
+// validates it while the first waits for the disk. Thread-safe.
 //
-// A batch is bounded in events and bytes. A request with more is taken in parts, and what others
-// have added meanwhile goes between them; the events of a request are appended in their order.
+// A batch is bounded in events and bytes. A larger request is appended in parts, and events of
+// other requests may be appended between them. The events of one request keep their order.
 //
-// Under load the clients fall into two groups: one waits for its write while the other is answered
-// and asks again. A batch therefore takes half of those who append, not all that have come: were
-// one group larger, the clients would rest while it is written, and the disk while it is answered.
+// Under load the clients form two groups: one waits for its write while the other is answered and
+// sends its next request. A batch therefore takes half of the active requests instead of all
+// waiting ones: with unequal groups, clients would idle during the write and the disk would idle
+// during the answers.
 class AppendQueue {
  public:
   // Events of one request, in one dialect, of one tenant.
   struct Request {
     virtual ~Request() = default;
-    // Called once, on a thread of the queue: one answer for each event, to be taken away. `self` is
-    // this request: it can end on the thread that has made it, whose memory it is.
+    // Called once, on a thread of the queue, with one answer per event; the callee may move them
+    // out. `self` is this request; pass it back to the thread that allocated it to free it there.
     virtual void Done(std::unique_ptr<Request> self, std::span<Result<Appended>> answers) = 0;
 
     Dialect dialect = Dialect::kNative;
     AppendDefaults defaults;
-    std::vector<std::string_view> events;  // in a text that the request owns
+    std::vector<std::string_view> events;  // views into text that the request owns
 
    private:
     friend class AppendQueue;
-    std::vector<Result<Appended>> answered_;  // of its first events, if it is taken in parts
+    std::vector<Result<Appended>> answered_;  // answers of its first events if appended in parts
     std::span<const std::string_view> left() const {
       return std::span(events).subspan(answered_.size());
     }
   };
 
   explicit AppendQueue(Log& log);
-  // What was added is appended and answered.
+  // Appends and answers everything added before.
   ~AppendQueue();
 
   void Add(std::unique_ptr<Request> request);
-  // What was added since goes on its way.
+  // Starts appending what was added since the last Flush.
   void Flush();
 
  private:
   using Requests = std::vector<std::unique_ptr<Request>>;
   struct Part {
     std::unique_ptr<Request> request;
-    std::size_t events = 0;  // that are next
+    std::size_t events = 0;  // the next ones to append
   };
   using Batch = std::vector<Part>;
-  // Two that took turns would each find the memory that it needs in the other's caches.
+  // Prefer one appender: alternating threads loses cache locality.
   struct Appender {
     std::condition_variable woken;
     bool busy = false;
@@ -72,18 +73,18 @@ class AppendQueue {
   void Take(Batch& batch);                          // mutex_ held
   void PutBack(Batch& batch);                       // mutex_ held
   void Loop(Appender& own);
-  // Answers those that are done; the others stay in the batch.
+  // Answers the finished requests; the others stay in the batch.
   void Append(Batch& batch);
 
   Log& log_;
   std::mutex mutex_;
-  Requests gathered_;           // guarded by mutex_, as all below
-  std::size_t events_ = 0;      // in it
-  std::size_t taken_last_ = 0;  // requests
+  Requests gathered_;           // guarded by mutex_, like all below
+  std::size_t events_ = 0;      // in gathered_
+  std::size_t taken_last_ = 0;  // requests in the last batch
   bool flushed_ = false;
   bool stop_ = false;
   Appender first_;
-  Appender second_;  // for large batches beside the first
+  Appender second_;  // runs beside the first, for large batches
 };
 
 }  // namespace everstep

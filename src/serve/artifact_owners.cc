@@ -13,7 +13,7 @@ DocumentKey DocumentOf(const std::string& tenant_id, const std::string& sha256) 
   return {DocumentKind::kArtifact, tenant_id, sha256};
 }
 
-Error NoList(std::string message) {
+Error InvalidList(std::string message) {
   return {ErrorCode::kInvalidArgument, "artifacts: " + std::move(message), {}};
 }
 
@@ -35,9 +35,10 @@ Status ArtifactOwners::Check(const std::string& tenant_id, std::string_view refe
   if (!digests) return digests.error();
   for (const std::string& sha256 : *digests) {
     if (Has(tenant_id, sha256)) continue;
-    return Error{ErrorCode::kArtifactNotFound,
-                 "artifact " + sha256 + " was not uploaded; POST /v1/artifacts before the report",
-                 {}};
+    return Error{
+        ErrorCode::kArtifactNotFound,
+        "artifact " + sha256 + " was not uploaded; POST it to /v1/artifacts before reporting it",
+        {}};
   }
   return Ok();
 }
@@ -46,11 +47,12 @@ Result<std::vector<std::string>> DigestsOf(std::string_view references) {
   constexpr std::string_view kUriStart = "artifact:sha256:";
   std::vector<std::string> digests;
   const auto list = ValueFromJson(references);
-  if (!list || list->kind() != Value::Kind::kList) return NoList("must be a list of references");
+  if (!list || list->kind() != Value::Kind::kList)
+    return InvalidList("must be a list of references");
   for (const Value& reference : list->list()) {
     std::string uri = ToText(reference.Get("uri"));
     if (!uri.starts_with(kUriStart) || !DigestFromHex(uri.substr(kUriStart.size()))) {
-      return NoList("uri must be artifact:sha256: and 64 hexadecimal digits");
+      return InvalidList("uri must be artifact:sha256: and 64 hexadecimal digits");
     }
     digests.push_back(uri.substr(kUriStart.size()));
   }

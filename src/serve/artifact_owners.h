@@ -11,17 +11,17 @@
 
 namespace everstep {
 
-// Which tenant has uploaded which artifact. Bytes are kept once, whoever brought them; a reference
-// to them is no proof that its writer has ever seen them. Thread-safe; blocks on the store.
+// Which tenant has uploaded which artifact. Identical bytes are stored once for all tenants, so
+// knowing a reference does not prove having uploaded it. Thread-safe; blocks on the store.
 class ArtifactOwners {
  public:
   ArtifactOwners(StateStore& store, Committer& committer) : store_(store), committer_(committer) {}
 
-  // Durable on return.
+  // The entry is durable on return.
   Status Add(const std::string& tenant_id, const ArtifactRef& artifact);
   bool Has(const std::string& tenant_id, const std::string& sha256);
-  // Whether a JSON list of ArtifactRefs (empty: none) names uploads of the tenant and nothing else.
-  // kArtifactNotFound; kInvalidArgument: it is no such list.
+  // Checks that a JSON list of ArtifactRefs (empty: no references) contains uploads of the tenant
+  // only. kArtifactNotFound if not; kInvalidArgument if it is not such a list.
   Status Check(const std::string& tenant_id, std::string_view references);
 
  private:
@@ -29,7 +29,8 @@ class ArtifactOwners {
   Committer& committer_;
 };
 
-// The digests that a JSON list of ArtifactRefs names by their URIs. kInvalidArgument: it is none.
+// Returns the digests in the URIs of a JSON list of ArtifactRefs. kInvalidArgument if it is not
+// such a list.
 Result<std::vector<std::string>> DigestsOf(std::string_view references);
 
 }  // namespace everstep

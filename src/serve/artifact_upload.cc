@@ -26,7 +26,7 @@ void ArtifactUpload::Work() {
     return call_->Fail(written.error());
   }
   if (whole) return Finish();
-  // Not at once: the pool has others to serve.
+  // Queue the next piece instead of looping, so that others get their turn on the pool.
   WorkLater();
 }
 
@@ -41,7 +41,7 @@ Status ArtifactUpload::Write(std::string_view bytes) {
   return writer_->Append(bytes);
 }
 
-// Looks for every piece: a few of them may be all that is left.
+// Checked for every piece: parallel uploads may have used the remaining space.
 Status ArtifactUpload::CheckRoom(std::uint64_t bytes) const {
   if (!call_->May(Permission::kTenantAny)) {
     const Status own = api_.tenant_storage().Check(call_->tenant(), taken_ + bytes);
@@ -58,7 +58,7 @@ Status ArtifactUpload::CheckRoom(std::uint64_t bytes) const {
 }
 
 void ArtifactUpload::Finish() {
-  // Before the artifact is there: what a key does not allow leaves nothing.
+  // Claim the key before storing the artifact: a refused request must leave nothing behind.
   if (!api_.BeginOnce(*call_, writer_->Seal())) return;
   const auto stored = writer_->Finish(std::move(label_));
   if (!stored) return call_->Fail(stored.error());

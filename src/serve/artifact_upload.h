@@ -10,15 +10,15 @@
 
 namespace everstep {
 
-// Brings the body of a call into the artifact store as it comes, and answers the call. Works on the
-// pool, one piece at a time; who sends no faster than the disk writes needs no thread meanwhile. A
-// body that never comes to its end leaves nothing.
+// Streams the body of a call into the artifact store and answers the call. Works on the pool, one
+// piece at a time; no thread is held while waiting for the client. An incomplete body leaves
+// nothing behind.
 class ArtifactUpload : public std::enable_shared_from_this<ArtifactUpload> {
  public:
   ArtifactUpload(Api& api, CallPtr call, ArtifactLabel label)
       : api_(api), call_(std::move(call)), label_(std::move(label)) {}
 
-  // On the io thread. Keeps itself until it is done.
+  // Must be called on the io thread. Keeps itself alive until done.
   void Begin();
 
  private:
@@ -31,7 +31,7 @@ class ArtifactUpload : public std::enable_shared_from_this<ArtifactUpload> {
   Api& api_;
   const CallPtr call_;
   ArtifactLabel label_;
-  std::unique_ptr<ArtifactStore::Writer> writer_;  // null: nothing has come
+  std::unique_ptr<ArtifactStore::Writer> writer_;  // null until the first bytes arrive
   std::uint64_t taken_ = 0;                        // bytes
 };
 

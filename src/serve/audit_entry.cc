@@ -39,7 +39,7 @@ std::optional<std::string> HexMember(std::string_view json, std::string_view key
   return std::string(text->substr(1, kHashDigits));
 }
 
-// `body` is a JSON object; it gets its hash as last member.
+// Appends the hash to `body`, a JSON object, as its last member.
 AuditLine Sealed(std::string body, const AuditKey& key) {
   AuditLine line;
   line.hash = ToHex(HmacSha256(key.bytes, body));
@@ -49,7 +49,7 @@ AuditLine Sealed(std::string body, const AuditKey& key) {
   return line;
 }
 
-// The object as it was before it was sealed; nothing: the hash is not its own.
+// Returns the object as it was before sealing; nullopt if the hash does not match.
 std::optional<std::string> Unsealed(std::string_view text, const AuditKey& key, std::string& hash) {
   const std::size_t seal = kHashMember.size() + kHashDigits + kLineEnd.size();
   if (text.size() < seal + 2 || !text.starts_with('{')) return std::nullopt;
@@ -67,9 +67,9 @@ std::optional<std::string> Unsealed(std::string_view text, const AuditKey& key, 
 Result<AuditKey> AuditKey::Read(const std::string& path) {
   auto bytes = ReadPrivateFile(path, kKeyBytes);
   if (!bytes) return bytes.error();
-  if (!*bytes) return Error{ErrorCode::kStoreNotFound, path + ": there is no key", {}};
+  if (!*bytes) return Error{ErrorCode::kStoreNotFound, path + ": no such key file", {}};
   if ((*bytes)->size() != kKeyBytes) {
-    return Error{ErrorCode::kStoreCorrupt, path + ": is not a key of 32 bytes", {}};
+    return Error{ErrorCode::kStoreCorrupt, path + ": not a 32-byte key", {}};
   }
   return AuditKey{**std::move(bytes)};
 }
@@ -83,7 +83,7 @@ AuditLine MakeAuditLine(const AuditEntry& entry, std::uint64_t seq, Timestamp at
   std::string json;
   json.reserve(640);
   JsonWriter writer(json);
-  // In the order of RFC 8785, so that nothing has to be sorted.
+  // Members are in the order of RFC 8785, so nothing has to be sorted.
   writer.BeginObject();
   WriteText("action", entry.action, writer);
   WriteText("actor", entry.actor, writer);
@@ -109,7 +109,7 @@ std::optional<AuditLineView> ReadAuditLine(std::string_view text, const AuditKey
   AuditLineView view;
   const auto body = Unsealed(text, key, view.hash);
   if (!body) return std::nullopt;
-  // It is ours, so it is JSON.
+  // The hash matches, so we wrote it and it is valid JSON.
   const auto seq = NumberMember(*body, "seq");
   auto prev = HexMember(*body, "prev");
   if (!seq || !prev) return std::nullopt;
@@ -130,7 +130,7 @@ std::string WrittenHead(const AuditHead& head, const AuditKey& key) {
 }
 
 std::optional<AuditHead> ReadHead(std::string_view text, const AuditKey& key) {
-  // Heads are written over each other in place: what stands behind the line is of an older one.
+  // Heads overwrite each other in place, so the bytes after the line may belong to an older one.
   text = text.substr(0, text.find('\n'));
   std::string hash;
   const auto body = Unsealed(text, key, hash);

@@ -31,8 +31,8 @@ Error Unreadable(const std::string& directory) {
   return {ErrorCode::kStoreIo, directory + "/audit.log: cannot be read", {}};
 }
 
-// The number of a line, in order or not. Inside a JSON text the quotes would be escaped, so that
-// nothing else can look like the member.
+// The seq of a line, whether or not the line is valid. Quotes inside JSON strings are escaped, so
+// nothing else can look like this member.
 std::optional<std::uint64_t> SeqOf(std::string_view line) {
   constexpr std::string_view kMember = "\"seq\":";
   const std::size_t at = line.find(kMember);
@@ -44,14 +44,14 @@ std::optional<std::uint64_t> SeqOf(std::string_view line) {
   return seq;
 }
 
-// Where to begin so as to meet the first entry behind `after`, a few lines early at most.
+// An offset from which to find the first entry after `after`; at most a few lines too early.
 std::uint64_t PlaceOf(int descriptor, std::uint64_t after, std::uint64_t size) {
   std::uint64_t low = 0;  // the start of a line
   std::uint64_t high = size;
   while (high - low > kPieceBytes) {
     const std::uint64_t middle = low + (high - low) / 2;
     AuditLines lines(descriptor, middle);
-    const auto rest = lines.Next();  // of a line that begins before
+    const auto rest = lines.Next();  // the rest of a line that begins earlier
     if (!rest || !rest->complete || rest->end >= high) {
       high = middle;
       continue;
@@ -106,19 +106,19 @@ std::optional<AuditLines::Line> AuditLines::Next() {
 }
 
 std::string AuditChain::Follow(const AuditLines::Line& line) {
-  if (!line.complete) return "the line is not complete";
+  if (!line.complete) return "incomplete line";
   const auto view = ReadAuditLine(line.text, key_);
-  if (!view) return "the entry was changed, or written without the key";
+  if (!view) return "the entry was changed, or was written without the key";
   if (view->prev != head_.hash || view->seq != head_.seq + 1) {
-    return "entry " + std::to_string(view->seq) + " stands where entry " +
-           std::to_string(head_.seq + 1) + " should: entries were removed, added or moved";
+    return "entry " + std::to_string(view->seq) + " found in place of entry " +
+           std::to_string(head_.seq + 1) + ": entries were removed, added or moved";
   }
   head_ = {view->seq, view->hash, line.end};
   return {};
 }
 
 Result<AuditVerdict> VerifyAudit(const std::string& directory, const AuditKey& key) {
-  // The head first: what is appended meanwhile only makes the log longer than the head says.
+  // Read the head first: entries appended meanwhile only make the log longer than the head says.
   const auto head_text = ReadPrivateFile(directory + "/audit.head", 4 << 10);
   if (!head_text) return head_text.error();
   AuditVerdict verdict;
@@ -153,7 +153,7 @@ Result<AuditVerdict> VerifyAudit(const std::string& directory, const AuditKey& k
     verdict.reason = "audit.head is missing or was changed: entries at the end may be missing";
   } else if (head && !passed_head) {
     verdict.reason = "the log ends with entry " + std::to_string(chain.head().seq) +
-                     ", but entry " + std::to_string(head->seq) + " was written";
+                     ", but audit.head names entry " + std::to_string(head->seq);
   }
   return verdict;
 }

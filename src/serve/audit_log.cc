@@ -14,7 +14,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kPendingBytesMax = 16 << 20;
-constexpr std::size_t kHeadBytesMax = 512;  // one sector: written whole or not at all
+constexpr std::size_t kHeadBytesMax = 512;  // fits one sector, which is written atomically
 
 Error Failed(const std::string& path) { return DiskError(path, errno); }
 
@@ -37,7 +37,7 @@ std::string FileText(int descriptor, std::size_t bytes_max) {
   return text;
 }
 
-// Of the file from `from` to its end.
+// The digest of the file from `from` to its end, at most 1 MiB.
 Sha256Digest DigestFrom(int descriptor, std::uint64_t from, std::uint64_t size) {
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size - from, 1 << 20)), '\0');
   const ssize_t got = ::pread(descriptor, text.data(), text.size(), static_cast<off_t>(from));
@@ -91,7 +91,7 @@ Status AuditLog::OpenFiles(Random& random) {
                  {}};
   }
   key_ = AuditKey::Make(random);
-  // The key comes last: where there is a key, a head that is missing was taken away.
+  // Write the key last: if the key exists, a missing head means that it was removed.
   if (!WriteAllAt(head_file_.get(), WrittenHead({}, key_), 0) || ::fsync(head_file_.get()) != 0) {
     return Failed(head_path);
   }
@@ -100,7 +100,8 @@ Status AuditLog::OpenFiles(Random& random) {
 
 std::string AuditLog::CheckHead(const AuditHead& head, std::uint64_t size) const {
   if (size < head.bytes) {
-    return "the log has " + std::to_string(size) + " bytes; it had " + std::to_string(head.bytes);
+    return "the log has " + std::to_string(size) + " bytes, but had " + std::to_string(head.bytes) +
+           " when it was last synced";
   }
   if (head.seq == 0) return {};
   const std::uint64_t from = head.bytes - std::min<std::uint64_t>(head.bytes, kAuditLineBytesMax);
@@ -128,14 +129,14 @@ Status AuditLog::Recover() {
   } else {
     broken = "audit.head is missing or was changed";
   }
-  // Entries behind the head may be whole: the head is written after them. What follows the last
-  // whole one was never promised to anybody.
+  // Entries after the head may be intact, because the head is written after them. Whatever follows
+  // the last intact entry was never acknowledged.
   AuditChain chain(key_, from);
   std::uint64_t end = std::min(from.bytes, size);
   AuditLines lines(log_.get(), end);
   while (const auto line = lines.Next()) {
     if (!chain.Follow(*line).empty()) {
-      // Of a log that is broken nothing is lost that could be looked at.
+      // Keep all complete lines of a broken log as evidence.
       if (broken.empty() || !line->complete) break;
     }
     end = line->end;
@@ -155,7 +156,8 @@ Status AuditLog::Recover() {
     next_ = chain.head();
     durable_ = chain.head();
     durable_.bytes = end;
-    // What was cut off in the middle of a line by others must not swallow the next entry.
+    // If somebody cut the log in the middle of a line, end that line, so that it does not merge
+    // with the next entry.
     char last = '\n';
     if (end > 0) (void)::pread(log_.get(), &last, 1, static_cast<off_t>(end - 1));
     if (last != '\n') pending_.text.push_back('\n');
@@ -209,7 +211,7 @@ bool AuditLog::TakesAnonymous(Timestamp now) {
 Status AuditLog::Sync() {
   std::unique_lock lock(mutex_);
   const std::uint64_t wanted = next_.seq;
-  // A write that is under way may have begun too early; the one after it has everything.
+  // A write in flight may have begun too early; the one after it includes everything.
   const std::uint64_t enough = attempts_ + (writing_ ? 2 : 1);
   asked_ = true;
   changed_.notify_all();
@@ -248,7 +250,7 @@ void AuditLog::Run() {
     if (outcome) {
       durable_ = batch.head;
     } else {
-      // Kept: the chain has these entries already.
+      // Keep the entries for a retry: the chain already contains them.
       batch.text.append(pending_.text);
       pending_.text = std::move(batch.text);
       if (pending_.head.seq == 0) pending_.head = batch.head;
@@ -266,7 +268,7 @@ Status AuditLog::Write(const Batch& batch, std::uint64_t at, bool& hopeless) {
     return error;
   }
   if (::fdatasync(log_.get()) != 0) {
-    // The kernel may have dropped what it could not write; to sync again would prove nothing.
+    // The kernel may have dropped the pages it could not write; a second sync would prove nothing.
     hopeless = true;
     return Failed(path);
   }

@@ -18,36 +18,36 @@
 
 namespace everstep {
 
-// Who did what: `audit.log` in the data folder, one JSON object per line, each bound to the one
-// before by an HMAC whose key is in `audit.key`. Entries are written and synced in batches by a
-// thread of its own. Thread-safe; one process writes.
+// The audit trail: `audit.log` in the data directory, one JSON object per line, chained to the
+// previous line by an HMAC whose key is in `audit.key`. A separate thread writes and syncs entries
+// in batches. Thread-safe; only one process may write.
 class AuditLog {
  public:
-  // Told once when the entry is durable or could not be made so, on the log's thread; must not
-  // block and must not append. After an error the entry is still kept and written when it can be.
+  // Called once, on the log's thread, when the entry is durable or its write failed. Must not block
+  // and must not append. After an error the entry is kept and written when possible.
   using Told = std::function<void(const Status&)>;
 
-  // Opens or creates the log. What a crash left of a last line is cut off, and the cut recorded
-  // ("audit.cut"). A log that is not what it was when it was last synced is opened all the same,
-  // and that recorded too ("audit.broken"). kStoreIo, kStoreCorrupt; kStoreNotFound: there is a log
-  // but not its key.
+  // Opens or creates the log. Removes what a crash left of an incomplete last line and records that
+  // as "audit.cut". A log that does not match its last synced head is opened anyway, and that is
+  // recorded as "audit.broken". Fails with kStoreIo or kStoreCorrupt, or with kStoreNotFound if a
+  // log exists without its key.
   static Result<std::unique_ptr<AuditLog>> Open(const std::string& directory, Clock& clock,
                                                 Random& random);
-  // Writes what is left.
+  // Writes what is pending.
   ~AuditLog();
 
-  // Entries of anonymous callers that are taken in a minute. Of the others the next entry that is
-  // taken, whosever it is, says how many there were.
+  // The number of entries from anonymous callers accepted per minute. Dropped ones are counted in
+  // the next accepted entry, whoever it is from.
   static constexpr std::uint32_t kAnonymousPerMinute = 60;
 
-  // The entry's seq; it has its place in the chain. Zero: it is one of too many anonymous ones, and
-  // is counted. kStoreIo: the log has failed for good, or more waits to be written than memory is
-  // for (disk full): the entry is not taken.
+  // Returns the entry's seq; its place in the chain is then fixed. Returns zero if the entry was
+  // dropped because of too many anonymous ones; it is counted. Fails with kStoreIo, without taking
+  // the entry, if the log has failed for good or too much is waiting to be written (disk full).
   Result<std::uint64_t> Append(const AuditEntry& entry, Told told = {});
-  // Waits until everything that was appended is durable, or could not be made so.
+  // Waits until everything appended so far is durable or its write failed.
   Status Sync();
 
-  // How far it is durable.
+  // How far the log is durable.
   AuditHead head() const;
   Result<AuditPage> Read(const AuditQuery& query) const;
   const AuditKey& key() const { return key_; }
@@ -55,19 +55,19 @@ class AuditLog {
  private:
   struct Batch {
     std::string text;
-    AuditHead head;  // at its end, but for the bytes
+    AuditHead head;  // at the end of the text; `bytes` is not yet set
     std::vector<Told> told;
   };
 
   AuditLog(std::string directory, Clock& clock);
   Status OpenFiles(Random& random);
   Status Recover();
-  // What is wrong with the log up to the head that was last written; empty: nothing.
+  // Returns what is wrong with the log up to the last written head; empty if nothing is.
   std::string CheckHead(const AuditHead& head, std::uint64_t size) const;
-  // False: there are too many in this minute. The lock is held.
+  // Returns false if there were too many in this minute. Must be called with the lock held.
   bool TakesAnonymous(Timestamp now);
   void Run();
-  // On the thread, without the lock.
+  // Runs on the log's thread, without the lock.
   Status Write(const Batch& batch, std::uint64_t at, bool& hopeless);
 
   const std::string directory_;
@@ -79,16 +79,16 @@ class AuditLog {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Batch pending_;
-  AuditHead next_;               // seq and hash of the last that was appended
-  Timestamp minute_{};           // when the minute began in which anonymous entries are counted
-  std::uint32_t anonymous_ = 0;  // that were taken in it
-  std::uint64_t left_out_ = 0;   // since the last entry
+  AuditHead next_;               // seq and hash of the last appended entry
+  Timestamp minute_{};           // start of the minute in which anonymous entries are counted
+  std::uint32_t anonymous_ = 0;  // accepted in that minute
+  std::uint64_t left_out_ = 0;   // dropped since the last entry
   AuditHead durable_;
   Status outcome_ = Ok();       // of the last write
-  std::uint64_t attempts_ = 0;  // writes that have ended
-  bool hopeless_ = false;       // nothing is written any more
+  std::uint64_t attempts_ = 0;  // finished writes
+  bool hopeless_ = false;       // nothing can be written any more
   bool writing_ = false;
-  bool asked_ = false;  // to write again what could not be written
+  bool asked_ = false;  // there is something to write, or to retry
   bool stopping_ = false;
   std::thread writer_;
 };

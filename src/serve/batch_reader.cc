@@ -18,7 +18,7 @@ Error NotJson(std::size_t at, const char* message) {
   return {ErrorCode::kInvalidJson, std::string(message) + ", at byte " + std::to_string(at), {}};
 }
 
-// The end of the value that begins at `at`, or npos. Only strings and brackets matter here.
+// Returns the end of the value at `at`, or npos. Only tracks strings and brackets.
 std::size_t EndOfValue(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   for (; at < text.size(); ++at) {
@@ -35,7 +35,7 @@ std::size_t EndOfValue(std::string_view text, std::size_t at) {
         break;
       case '}':
       case ']':
-        if (depth == 0) return at;  // the list's own end
+        if (depth == 0) return at;  // the end of the enclosing list
         if (--depth == 0) return at + 1;
         break;
       case ',':
@@ -66,22 +66,22 @@ Result<Batch> SplitList(std::string_view body, std::size_t at) {
   ++at;
   while (true) {
     at = body.find_first_not_of(kSpace, at);
-    if (at == std::string_view::npos) return NotJson(body.size(), "the list has no end");
+    if (at == std::string_view::npos) return NotJson(body.size(), "the list is not closed");
     if (body[at] == ']' && batch.documents.empty()) break;
     const std::size_t end = EndOfValue(body, at);
     if (end == std::string_view::npos || end == at) {
-      return NotJson(at, "the list has an item that is no JSON value");
+      return NotJson(at, "the list contains an item that is not a JSON value");
     }
     if (batch.documents.size() == kBatchDocumentsMax) return TooMany();
     batch.documents.push_back(body.substr(at, end - at));
     at = body.find_first_not_of(kSpace, end);
-    if (at == std::string_view::npos) return NotJson(body.size(), "the list has no end");
+    if (at == std::string_view::npos) return NotJson(body.size(), "the list is not closed");
     if (body[at] == ']') break;
     if (body[at] != ',') return NotJson(at, "expected ',' or ']'");
     ++at;
   }
   if (body.find_first_not_of(kSpace, at + 1) != std::string_view::npos) {
-    return NotJson(at + 1, "something follows the list");
+    return NotJson(at + 1, "unexpected data after the list");
   }
   return batch;
 }
@@ -101,7 +101,7 @@ Result<Batch> SplitBatch(std::string_view content_type, std::string_view body) {
   }
   if (!batch) return batch;
   if (batch->documents.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "the body has no event", {}};
+    return Error{ErrorCode::kInvalidArgument, "the body contains no events", {}};
   }
   return batch;
 }

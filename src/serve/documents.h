@@ -7,9 +7,9 @@
 
 namespace everstep {
 
-// Files of the source tree that are a part of the program, because the server hands them out.
+// Files of the source tree that are compiled into the program because the server serves them.
 struct ServedDocument {
-  std::string_view name;  // of the file, without its folder
+  std::string_view name;  // the file name without its directory
   std::string_view text;
 };
 std::span<const ServedDocument> ServedDocuments();
@@ -25,7 +25,7 @@ inline std::string_view OpenApiDocument() {
   return FindServedDocument("openapi.json").value_or("{}");
 }
 
-// The page of an error code, Markdown.
+// The page of an error code, in Markdown.
 inline std::optional<std::string_view> ErrorPage(std::string_view code) {
   return FindServedDocument(std::string(code) + ".md");
 }

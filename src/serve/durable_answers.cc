@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kForgottenMax = 100'000;
 
-// How an answer stands in its document.
+// The stored form of an answer.
 struct AnswerHeader {
   std::string name;
   std::string value;
@@ -37,8 +37,8 @@ void Describe(F& f, AnswerRecord& record) {
   f("body", record.body);
 }
 
-// Of no tenant: the scope is in the digest. Names are in order of time, so that answers are read
-// back in the order in which they go.
+// The tenant is empty because the digest includes the scope. Names sort by expiry, so answers are
+// loaded in the order in which they expire.
 DocumentKey DocumentOf(const IdempotencyKeyDigest& key, Timestamp until) {
   std::string name;
   ByteWriter(name).U64(static_cast<std::uint64_t>(until.time_since_epoch().count()));
@@ -79,7 +79,7 @@ std::optional<KeptAnswer> AnswerFrom(std::string_view text) {
 DurableAnswers::DurableAnswers(MemoryIdempotencyStore::Limits limits, StateStore& store,
                                Committer& committer, Clock& clock)
     : store_(store), committer_(committer), memory_(limits, clock) {
-  // What a store that cannot be read means is said by those who need more of it.
+  // Ignore the error: components that depend on the store report it.
   (void)Load();
   thread_ = std::thread([this] { Loop(); });
 }
@@ -122,7 +122,7 @@ void DurableAnswers::Keep(const IdempotencyKeyDigest& key, KeptAnswer answer, Ti
   const auto gone = memory_.Add(key, std::move(answer), until);
   if (gone.empty()) return;
   const std::lock_guard lock(mutex_);
-  // While nothing can be written they gather. Those that are dropped go when they are read back.
+  // They pile up while writes fail. Dropped ones are removed after they are next loaded.
   if (forgotten_.size() >= kForgottenMax) forgotten_.clear();
   for (const auto& each : gone) {
     forgotten_.push_back({DocumentOf(each.key, each.until), std::nullopt});
@@ -167,7 +167,7 @@ void DurableAnswers::Write(std::vector<Waiting> batch) {
     const std::lock_guard lock(mutex_);
     forgotten.swap(forgotten_);
   }
-  // Last, so that what had to go again at once is gone.
+  // Removals go last, so that an answer that was added and dropped in the same batch is removed.
   documents.insert(documents.end(), forgotten.begin(), forgotten.end());
   const Status written = committer_.Put(std::move(documents));
   if (!written) {

@@ -14,17 +14,17 @@
 
 namespace everstep {
 
-// Answers in memory that outlive the process: each is also a document of the store, durable before
-// it is given, and removed when the answer is forgotten. Those that come while a write is under way
-// share the next one. When the store takes no writes, an answer is given all the same and is gone
-// with the process.
+// Answers in memory that survive a restart: each is also a document of the store, durable before
+// the answer is sent and removed when the answer expires. Answers that arrive while a write is in
+// flight share the next one. If the store rejects writes, answers are still sent but are lost on
+// restart.
 class DurableAnswers final : public IdempotencyStore {
  public:
-  // Reads what an earlier process kept; what cannot be read is forgotten. `committer` and its
-  // store must outlive it.
+  // Loads what an earlier process kept; unreadable answers are dropped. `committer` and its store
+  // must outlive this object.
   DurableAnswers(MemoryIdempotencyStore::Limits limits, StateStore& store, Committer& committer,
                  Clock& clock);
-  // Everybody who waits is called.
+  // Calls every pending `kept` callback.
   ~DurableAnswers() override;
 
   std::optional<KeptAnswer> Find(const IdempotencyKeyDigest& key) override {
@@ -53,7 +53,7 @@ class DurableAnswers final : public IdempotencyStore {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Waiting> waiting_;           // no more than requests under way
+  std::vector<Waiting> waiting_;           // no more than requests in flight
   std::vector<TenantDocument> forgotten_;  // removed with the next write
   bool closing_ = false;
   std::thread thread_;

@@ -75,7 +75,7 @@ void EndWaiters::Ended(const std::string& run_id, const std::function<RunView()>
 void EndWaiters::Loop() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    // It sleeps on when the one it would wake for is answered: most who come wait longer.
+    // Don't reschedule when the earliest waiter is answered: later ones usually wait longer.
     const Time first = by_time_.empty() ? Time::max() : by_time_.begin()->first;
     if (SteadyNow() < first) {
       wakes_at_ = first;

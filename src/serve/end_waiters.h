@@ -14,23 +14,24 @@
 
 namespace everstep {
 
-// Calls that wait for a run to end, without a thread each. Hears by itself of runs that others
-// decide for; of its own the engine tells. Thread-safe.
+// Calls that wait for a run to end, without a thread each. Learns about runs of other engines from
+// the commit feed; the own engine reports its runs through Ended. Thread-safe.
 class EndWaiters final : private CommitFeed::Listener {
  public:
-  // Called once, on any thread; must not block. The run at its end; null: look for yourself.
+  // Called once, on any thread; must not block. Gets the ended run, or null if the caller has to
+  // read it from the store.
   using Done = std::function<void(const RunView* view)>;
 
   explicit EndWaiters(CommitFeed& feed);
   ~EndWaiters() override;
-  // Calls everybody who still waits, and from now on at once.
+  // Calls all current waiters, and every later one at once.
   void Close();
 
-  // `done` is called when the run ends or `wait` is over. Look at the run after Add: one that ended
-  // before tells nobody.
+  // Calls `done` when the run ends or after `wait`. Read the run after Add: one that ended earlier
+  // causes no call.
   void Add(const std::string& run_id, std::chrono::milliseconds wait, Done done);
   void Ended(const std::string& run_id);
-  // `see` is called when somebody waits.
+  // `see` provides the run; it is called only if somebody waits.
   void Ended(const std::string& run_id, const std::function<RunView()>& see);
 
  private:
@@ -46,9 +47,9 @@ class EndWaiters final : private CommitFeed::Listener {
   CommitFeed& feed_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::multimap<Time, Waiter> by_time_;  // guarded by mutex_, as the next three
+  std::multimap<Time, Waiter> by_time_;  // guarded by mutex_, like the next three
   std::multimap<std::string, std::multimap<Time, Waiter>::iterator> by_run_;
-  Time wakes_at_ = Time::max();  // when the thread looks next
+  Time wakes_at_ = Time::max();  // when the thread wakes up next
   bool stop_ = false;
   std::thread thread_;
 };

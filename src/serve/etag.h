@@ -8,8 +8,8 @@
 
 namespace everstep {
 
-// Whether If-None-Match names this entity tag (with its quotes). Weak comparison, as RFC 9110 asks:
-// an answer that was compressed on its way has the same tag, weakened.
+// Whether If-None-Match contains this entity tag (with its quotes). Weak comparison, as RFC 9110
+// requires: a response that was compressed in transit has the same tag, weakened.
 inline bool NoneMatchHas(std::string_view header, std::string_view etag) {
   constexpr std::string_view kBetween = " \t,";
   if (header.find_first_not_of(kBetween) == std::string_view::npos) return false;
@@ -31,7 +31,7 @@ inline bool NoneMatchHas(std::string_view header, std::string_view etag) {
   return false;
 }
 
-// Tells how far a read of a run has seen.
+// The header that reports how far a read of a run has seen.
 inline HttpHeaders WatermarkOf(std::uint64_t last_event_seq) {
   return {{"Everstep-Last-Event-Seq", std::to_string(last_event_seq)}};
 }

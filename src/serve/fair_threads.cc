@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-// So many parties without work are remembered: their next work needs no memory for the name.
+// This many idle parties are kept, so that their next work need not allocate the entry again.
 constexpr std::size_t kPartiesKept = 1'024;
 
 }  // namespace
@@ -34,7 +34,8 @@ FairThreads::~FairThreads() {
 }
 
 void FairThreads::Stop() {
-  std::vector<std::deque<Work>> dropped;  // what it holds may call back: it ends without the lock
+  // Destroyed without the lock: captured objects may call back.
+  std::vector<std::deque<Work>> dropped;
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   for (auto* party : waiting_) dropped.push_back(std::exchange(party->second.queue, {}));
@@ -80,7 +81,7 @@ FairThreads::Worker* FairThreads::FreeWorker() {
   try {
     return &MakeWorker();
   } catch (const std::system_error&) {
-    return nullptr;  // the threads that are there do the work, one after the other
+    return nullptr;  // the existing threads process the queue
   }
 }
 
@@ -113,7 +114,7 @@ void FairThreads::Forget(Parties::value_type& party) {
 }
 
 void FairThreads::Loop(Worker& worker) {
-  // A peer that closes must not end the process, and signals are for other threads.
+  // Block all signals: SIGPIPE must not end the process, and the others belong to other threads.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -124,7 +125,7 @@ void FairThreads::Loop(Worker& worker) {
       Work work = std::exchange(worker.work, nullptr);
       lock.unlock();
       work();
-      work = nullptr;  // what it holds goes before the thread counts as idle
+      work = nullptr;  // destroy its captures before the thread counts as idle
       lock.lock();
       Parties::value_type& party = *std::exchange(worker.party, nullptr);
       --party.second.running;

@@ -14,21 +14,21 @@
 
 namespace everstep {
 
-// Threads that several parties share. Work waits in a queue per party, and the queues take turns.
-// The last `reserved` free threads are only for parties that have nothing running: however much
-// work one party brings, and however long it takes, another's finds a thread. Thread-safe.
+// Threads shared by several parties. Each party has its own queue, and the queues take turns. The
+// last `reserved` free threads are only for parties that have nothing running, so one party's work,
+// however much and however slow, leaves threads for the others. Thread-safe.
 class FairThreads {
  public:
-  // One thread is made at once, so that a machine that has none to give is noticed here
-  // (std::system_error); others when there is work for them. `reserved` < `threads_max`.
+  // Starts one thread, so that thread exhaustion is reported here (std::system_error), and further
+  // threads on demand. Requires: `reserved` < `threads_max`.
   FairThreads(std::uint32_t threads_max, std::uint32_t reserved);
-  // What is queued is dropped, what runs is waited for.
+  // Drops queued work and waits for running work.
   ~FairThreads();
   FairThreads(const FairThreads&) = delete;
   FairThreads& operator=(const FairThreads&) = delete;
 
   void Run(std::string_view party, std::function<void()> work);
-  // Drops what is queued, now and from now on. What runs goes on.
+  // Drops queued work, now and from now on. Running work continues.
   void Stop();
 
  private:
@@ -37,21 +37,21 @@ class FairThreads {
     std::deque<Work> queue;
     std::uint32_t running = 0;
   };
-  // Stable addresses; those without work are dropped when there are many.
+  // Entries have stable addresses; idle ones are dropped when there are many.
   using Parties = std::unordered_map<std::string, Party>;
   struct Worker {
     std::condition_variable woken;
-    Parties::value_type* party = nullptr;  // guarded by mutex_, as the next
+    Parties::value_type* party = nullptr;  // guarded by mutex_, like the next
     Work work;
     std::thread thread;
   };
 
-  // All with mutex_ held.
+  // All must be called with mutex_ held.
   bool MayRun(const Party& party) const;
   void Begin(Worker& worker, Parties::value_type& party, Work work);
-  // Gives the worker the next work that may run. False: there is none.
+  // Gives the worker the next work that may run. Returns false if there is none.
   bool Next(Worker& worker);
-  // Null: there is no thread to be had.
+  // Returns null if no thread is available.
   Worker* FreeWorker();
   Worker& MakeWorker();
   void Forget(Parties::value_type& party);
@@ -61,8 +61,9 @@ class FairThreads {
   const std::uint32_t threads_max_;
   const std::uint32_t reserved_;
   std::mutex mutex_;
-  Parties parties_;                           // guarded by mutex_, as all below
-  std::deque<Parties::value_type*> waiting_;  // with something queued, in the order of their turns
+  Parties parties_;  // guarded by mutex_, like all below
+  // Parties with queued work, in the order of their turns.
+  std::deque<Parties::value_type*> waiting_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> idle_;
   std::uint32_t busy_ = 0;

@@ -12,13 +12,13 @@
 
 namespace everstep {
 
-// How much of a shared limit each party holds: requests under way, streams. Thread-safe.
+// How many units of a shared limit (requests in flight, streams) each party holds. Thread-safe.
 class PartyShares {
   struct State;
   using Entry = std::pair<const std::string, std::size_t>;
 
  public:
-  // One of those that a party holds; may outlive the shares.
+  // One unit held by a party, returned on destruction. May outlive the PartyShares.
   class Share {
    public:
     Share() = default;
@@ -45,7 +45,8 @@ class PartyShares {
 
   explicit PartyShares(SharedLimit limit) : state_(std::make_shared<State>(limit)) {}
 
-  // Nothing: the party has its share, or there is no room. What the operator holds is no tenant's.
+  // Nullopt if the party has used up its share or there is no room. The operator's units count as
+  // no tenant's.
   std::optional<Share> Take(const std::string& party, bool by_operator = false) {
     const std::lock_guard lock(state_->mutex);
     Entry& entry = *state_->counts.try_emplace(by_operator ? std::string() : party).first;

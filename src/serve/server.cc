@@ -21,7 +21,7 @@
 namespace everstep {
 namespace {
 
-// Callbacks of the engine come before the API is there and must find it once it is.
+// Engine callbacks can arrive before the API exists. Alerts raised that early are kept for Fill.
 struct ApiSlot {
   std::atomic<Api*> api{nullptr};
 
@@ -42,10 +42,10 @@ struct ApiSlot {
 
  private:
   std::mutex mutex;
-  std::vector<Alert> early;  // raised before there was an API
+  std::vector<Alert> early;  // raised before the API existed
 };
 
-void TellAlert(ServerLog& log, const Alert& alert) {
+void LogAlert(ServerLog& log, const Alert& alert) {
   LogLine line{alert.severity == "P1" ? LogLevel::kError : LogLevel::kWarn,
                "alert",
                alert.detail,
@@ -54,8 +54,8 @@ void TellAlert(ServerLog& log, const Alert& alert) {
   log.Write(line);
 }
 
-void TellSecret(ServerLog& log, const SecretOwner& owner, const SecretRef& ref,
-                const std::string& why) {
+void LogUnavailableSecret(ServerLog& log, const SecretOwner& owner, const SecretRef& ref,
+                          const std::string& why) {
   log.Write({LogLevel::kWarn,
              "secret.unavailable",
              why,
@@ -84,7 +84,7 @@ class RunningServer final : public Server {
     entry.action = action;
     (void)audit_->Append(entry);
   }
-  void Tell(LogLine line) const {
+  void Log(LogLine line) const {
     if (log_ != nullptr) log_->Write(line);
   }
 
@@ -104,7 +104,7 @@ class RunningServer final : public Server {
   std::unique_ptr<MessageQueue> queue_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> http_;
-  bool started_ = false;  // that it stops is only told of one that was
+  bool started_ = false;  // a server that never started logs no stop
 };
 
 Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   auto on_alert = std::move(options.engine.on_alert);
   const auto raise = [&slot, on_alert, log = options.api.log](const Alert& alert) {
     slot.Raise(alert);
-    if (log != nullptr) TellAlert(*log, alert);
+    if (log != nullptr) LogAlert(*log, alert);
     if (on_alert) on_alert(alert);
   };
   options.engine.on_alert = raise;
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
       OpenServerEngine(std::move(options.engine), std::move(options.work),
                        [log = options.api.log](const SecretOwner& owner, const SecretRef& ref,
                                                const std::string& why) {
-                         if (log != nullptr) TellSecret(*log, owner, ref, why);
+                         if (log != nullptr) LogUnavailableSecret(*log, owner, ref, why);
                        });
   if (!engine) return std::move(engine).error();
   server->engine_ = *std::move(engine);
@@ -148,7 +148,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   if (!bus) return std::move(bus).error();
   server->bus_ = *std::move(bus);
   options.api.data_directory = options.data_directory;
-  // Those who have not shown who they are, probes among them, have an eighth of the requests.
+  // Unauthenticated clients, including probes, get an eighth of the requests.
   const std::size_t unproven = options.http.in_flight_max / 8;
   options.api.requests.max = std::max<std::size_t>(1, options.http.in_flight_max - unproven);
   options.api.unproven_requests.max = std::max<std::size_t>(8, unproven);
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   server->Note("server.start");
   server->started_ = true;
   for (const std::string& address : server->addresses()) {
-    server->Tell({LogLevel::kInfo, "server.start", "listening", {{"address", address}}});
+    server->Log({LogLevel::kInfo, "server.start", "listening", {{"address", address}}});
   }
   return std::unique_ptr<Server>(std::move(server));
 }
@@ -178,7 +178,7 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
   Committer& committer = engine_.engine->embedded_log().committer();
   streams_ = std::make_unique<RunStreams>(store, committer, WatchedSystemClock());
   courier_ = std::make_unique<HttpCourier>(SystemClock(), options.queue_allow_private);
-  // Messages of a run are its group: a run that is paused gets none.
+  // A message's group is its run: a paused run receives none.
   const auto is_held = [&store](const std::string& tenant_id, const std::string& group) {
     const auto run = store.Read()->FindRun(RunId(group));
     return run && *run && (*run)->state.scope.tenant_id == tenant_id &&
@@ -199,28 +199,28 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
   return Ok();
 }
 
-// Workers may still report while steps finish; then the sockets close.
+// Workers may still report while steps finish; after that the sockets close.
 bool RunningServer::Drain(std::chrono::milliseconds wait) {
   const auto end = SteadyNow() + wait;
   const auto to_answer = std::min<std::chrono::milliseconds>(std::chrono::seconds(1), wait / 4);
-  Tell({LogLevel::kInfo, "server.drain", "taking no more requests"});
+  Log({LogLevel::kInfo, "server.drain", "no longer accepting requests"});
   api_->SetDraining();
   queue_->Stop();
   engine_.work->StopLending();
   const bool finished = engine_.engine->Drain(wait - to_answer);
   const auto left = std::chrono::floor<std::chrono::milliseconds>(end - SteadyNow());
   const bool answered = http_->Drain(std::clamp(left, std::chrono::milliseconds(0), to_answer));
-  // Whoever asked and has no answer yet asks the next process.
+  // Unanswered clients have to ask the next process.
   api_->Abandon();
   return answered && finished;
 }
 
 RunningServer::~RunningServer() {
-  // Nobody asks any more; then everybody who waits for the engine is answered, while there is an
-  // API to answer through; then the API, which reads the engine's log.
+  // The order matters: stop accepting requests, answer everyone who waits for the engine while the
+  // API can still send answers, and only then destroy the API, which reads the engine's log.
   http_.reset();
   slot_.api.store(nullptr);
-  // What is under way comes to nothing here; the next process delivers it again.
+  // Deliveries in flight are abandoned here; the next process delivers them again.
   if (queue_) queue_->Stop();
   courier_.reset();
   if (engine_.engine) {
@@ -234,7 +234,7 @@ RunningServer::~RunningServer() {
   streams_.reset();
   engine_.engine.reset();
   if (tokens_) (void)tokens_->Save();
-  if (started_) Tell({LogLevel::kInfo, "server.stop", "stopped"});
+  if (started_) Log({LogLevel::kInfo, "server.stop", "stopped"});
 }
 
 }  // namespace
@@ -242,26 +242,24 @@ RunningServer::~RunningServer() {
 Status CheckServable(const ServerOptions& options) {
   const HttpServerOptions& http = options.http;
   std::vector<Fault> faults;
-  if (http.listen.empty()) faults.push_back({"listen", "names no address"});
+  if (http.listen.empty()) faults.push_back({"listen", "no address given"});
   for (const std::string& address : http.listen) {
     if (const Status fit = CheckListenAddress(address); !fit) {
       faults.push_back({"listen", fit.error().message});
     } else if (!options.authentication && !IsLoopback(address)) {
       faults.push_back(
-          {"listen",
-           "without authentication a server listens on loopback only, not on " + address});
+          {"listen", "authentication is off: only loopback addresses are allowed, not " + address});
     }
   }
   if (http.certificate_file.empty() != http.key_file.empty()) {
     faults.push_back({http.key_file.empty() ? "tls.certificate" : "tls.key",
-                      "tls.certificate and tls.key need each other"});
+                      "tls.certificate and tls.key must be set together"});
   } else if (!http.certificate_file.empty()) {
     const auto certificate = ReadCertificate(http.certificate_file, http.key_file);
     if (!certificate) faults.push_back({"tls.certificate", certificate.error().message});
   }
   if (faults.empty()) return Ok();
-  return Error{ErrorCode::kInvalidArgument, "no server can be started like this",
-               std::move(faults)};
+  return Error{ErrorCode::kInvalidArgument, "invalid server configuration", std::move(faults)};
 }
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
@@ -270,7 +268,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 
 bool IsLoopback(std::string_view address) {
   const std::size_t colon = address.rfind(':');
-  // "localhost:evil.example" is no address, whatever it begins with.
+  // "localhost:evil.example" is not a loopback address.
   if (colon != std::string_view::npos && !address.ends_with(']')) {
     const std::string_view port = address.substr(colon + 1);
     const bool digits = !port.empty() && port.size() <= 5 &&

@@ -22,34 +22,34 @@ struct ServerOptions {
   EventBusOptions bus;
   std::string data_directory;  // for tokens and the audit log
   MessageQueueOptions queue;
-  bool queue_allow_private = false;  // messages go to private addresses of other machines too
-  bool authentication = true;        // false: on loopback only
+  bool queue_allow_private = false;  // messages may also go to private addresses of other machines
+  bool authentication = true;        // if false, listens on loopback addresses only
 };
 
-// Whether a server can be started like this, as far as that can be said without starting one:
-// addresses are addresses, without authentication those of loopback; TLS files are there and belong
-// together. kInvalidArgument with every fault; its pointer is the key of the setting.
+// Checks everything about `options` that can be checked without starting a server: addresses are
+// valid, addresses without authentication are loopback, TLS files are readable and match. Returns
+// kInvalidArgument with every fault; a fault's pointer is the key of the setting.
 Status CheckServable(const ServerOptions& options);
 
-// Everything of `everstep serve` but the command line. Runs until it is destroyed.
+// Everything of `everstep serve` except the command line. Runs until it is destroyed.
 class Server {
  public:
-  // Opens the store, goes on with what was running, and listens. CheckServable, or what the parts
-  // say.
+  // Opens the store, resumes the runs that were in progress, and listens. Fails as CheckServable
+  // does, or with the error of the part that could not be opened.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   virtual ~Server() = default;
 
   virtual std::vector<std::string> addresses() const = 0;
-  // The file with the token of the first admin; empty: it was moved away, or none is needed.
+  // The file with the first admin's token. Empty if it was moved away or none is needed.
   virtual std::string admin_token_path() const = 0;
   virtual Engine& engine() = 0;
-  // Takes no more requests, answers what has come, lets steps finish. False: something was still
-  // under way after `wait`; it is delivered again by the next process.
+  // Stops accepting requests, answers those already received and lets steps finish. Returns false
+  // if something was still in flight after `wait`; the next process delivers it again.
   virtual bool Drain(std::chrono::milliseconds wait) = 0;
   virtual Status ReloadCertificate() = 0;
 };
 
-// Whether "host:port" can be reached from this machine alone.
+// Whether "host:port" is reachable from this machine only.
 bool IsLoopback(std::string_view address);
 
 }  // namespace everstep

@@ -17,7 +17,7 @@ bool IsWholeNumber(std::string_view text) {
   return digits && !text.empty() && text.size() < 16 && (text == "0" || text.front() != '0');
 }
 
-// A word as it is; anything else as a JSON string, which keeps it on one line.
+// Plain words are written as they are; anything else as a JSON string, which keeps it on one line.
 std::string TextValue(std::string_view text) {
   const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
     return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
@@ -53,7 +53,7 @@ void WriteAll(int descriptor, std::string_view text) {
       pollfd watched{descriptor, POLLOUT, 0};
       ::poll(&watched, 1, -1);
     } else if (errno != EINTR) {
-      return;  // there is nobody to tell
+      return;  // a failing log has nowhere to report to
     }
   }
 }
@@ -117,7 +117,7 @@ void StreamLog::Run() {
     if (dropped_ > 0) {
       text += Format({LogLevel::kWarn,
                       "log.dropped",
-                      "nobody read in time; lines are missing here",
+                      "the log was not read fast enough; lines were dropped here",
                       {{"lines", std::to_string(dropped_)}}},
                      clock_.Now(), options_.format);
       dropped_ = 0;

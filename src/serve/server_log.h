@@ -18,8 +18,7 @@ namespace everstep {
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo };
 std::string_view Name(LogLevel level);  // "warn"
 
-// One thing that a server tells its operator. Whoever makes it sees to it that no token, secret or
-// body is in it.
+// One log entry for the operator. The caller must keep tokens, secrets and bodies out of it.
 struct LogLine {
   LogLevel level = LogLevel::kInfo;
   std::string_view event;    // "request.slow": stable, for programs
@@ -27,7 +26,7 @@ struct LogLine {
   std::vector<std::pair<std::string_view, std::string>> fields{};
 };
 
-// Where a server tells them, as a port. Thread-safe; does not wait for whoever reads.
+// The log as a port. Thread-safe; Write never waits for the reader.
 class ServerLog {
  public:
   virtual ~ServerLog() = default;
@@ -35,12 +34,12 @@ class ServerLog {
 };
 
 enum class LogFormat : std::uint8_t { kText, kJson };
-// With its line break. Values that are whole numbers are numbers in JSON; what could steer a
-// terminal is escaped.
+// Returns the line with its line break. Integers become JSON numbers; characters that could control
+// a terminal are escaped.
 std::string Format(const LogLine& line, Timestamp at, LogFormat format);
 
-// Writes lines to a file descriptor, which it does not own, on a thread of its own: who does not
-// read holds nobody up. Lines beyond kQueuedMax are dropped and counted.
+// Writes lines to a file descriptor, which it does not own, on its own thread, so that a stalled
+// reader blocks nobody. Lines beyond kQueuedMax are dropped and counted.
 class StreamLog final : public ServerLog {
  public:
   static constexpr std::size_t kQueuedMax = 10'000;
@@ -48,14 +47,14 @@ class StreamLog final : public ServerLog {
   struct Options {
     int descriptor = 2;
     LogFormat format = LogFormat::kJson;
-    LogLevel level = LogLevel::kInfo;  // the least severe that is written
+    LogLevel level = LogLevel::kInfo;  // the least severe level that is written
   };
   StreamLog(Options options, Clock& clock);
-  // Writes what is queued.
+  // Writes what is still queued.
   ~StreamLog() override;
 
   void Write(const LogLine& line) override;
-  // Waits until every line is written. False: that took longer than `wait`.
+  // Waits until every line is written. Returns false if that takes longer than `wait`.
   bool Flush(std::chrono::milliseconds wait);
 
  private:
