@@ -20,8 +20,8 @@ struct RaisedAlert {
   Alert alert;
 };
 
-// The alerts of this process, the newest kept: beyond kKept the oldest go of the tenant that has
-// most, so that none can push out the others'. Thread-safe.
+// The newest alerts of this process. Beyond kKept it drops the oldest alert of the tenant that has
+// most, so that no tenant can push out the alerts of others. Thread-safe.
 class AlertList {
  public:
   static constexpr std::size_t kKept = 1'000;
@@ -33,12 +33,12 @@ class AlertList {
     if (alerts_.size() > kKept) DropOne();
     ++total_;
   }
-  // Newest first.
+  // The newest first.
   std::vector<RaisedAlert> List() const {
     const std::lock_guard lock(mutex_);
     return {alerts_.begin(), alerts_.end()};
   }
-  // The newest whose code begins so, if it is not older than `since`.
+  // The newest alert whose code has this prefix, unless it is older than `since`.
   std::optional<Alert> Newest(std::string_view code_prefix, Timestamp since) const {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(alerts_, [code_prefix](const RaisedAlert& raised) {

@@ -19,9 +19,9 @@ bool Wanted(const FollowRequest& request, const LogEvent& event) {
   return request.event_type.empty() || request.event_type == event.type;
 }
 
-// Events that were read together, up to `place`. The last one alone tells it: who is cut off among
-// them comes back to before the first, and sees some twice rather than others never. An event's
-// JSON has no line breaks: one data line is enough.
+// Appends events that were read together, up to `place`. Only the last one carries the id: a client
+// that is cut off in between resumes before the first one and sees some events twice, but misses
+// none. An event's JSON has no line breaks, so one data line is enough.
 void AppendFrames(std::string& out, std::uint64_t place, const FollowRequest& request,
                   std::vector<LogEvent> events) {
   std::erase_if(events, [&](const LogEvent& event) { return !Wanted(request, event); });
@@ -72,7 +72,7 @@ void Followers::Add(FollowRequest request, std::shared_ptr<ReplyStream> stream,
       by_run_[wish.run_id].insert(id);
     }
   }
-  // The connection has taken what it was sent, or is gone.
+  // Called when the connection has drained what it was sent, or is closed.
   follower->stream->OnChange([this, id] {
     const std::lock_guard lock(mutex_);
     Due(id);
@@ -164,7 +164,7 @@ void Followers::Loop() {
   }
 }
 
-// Shows proxies and clients that the connection lives, and finds those that do not.
+// Keeps idle connections alive for proxies and clients, and detects closed ones.
 void Followers::Beat(std::unique_lock<std::mutex>& lock) {
   const std::vector<std::pair<Id, std::shared_ptr<Follower>>> all(followers_.begin(),
                                                                   followers_.end());

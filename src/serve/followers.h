@@ -20,20 +20,21 @@
 
 namespace everstep {
 
-// What somebody wants to see as it happens.
+// What a client wants to follow.
 struct FollowRequest {
-  RunsOf runs;              // of one tenant
-  std::string run_id;       // empty: all of these
-  std::uint64_t after = 0;  // runSeq; of all runs the position in the order of commits
+  RunsOf runs;              // all of one tenant
+  std::string run_id;       // empty: all of `runs`
+  std::uint64_t after = 0;  // a runSeq; without run_id, a position in commit order
   Dialect dialect = Dialect::kNative;
   std::string event_type;  // native name; empty: all
 };
 
-// Sends events to those who follow, as server-sent events: "id:" is where to go on, "event:" the
-// native type, "data:" the event in the dialect asked for.
+// Sends events to followers as server-sent events: "id:" is where to resume, "event:" the native
+// type, "data:" the event in the requested dialect.
 //
-// Holds no events: what is new is read from the store once the connection has taken what was sent
-// before, so that a slow follower costs nothing and misses nothing. A run that has ended ends its
+// Buffers no events: new ones are read from the store once the connection has drained what was sent
+// before, so a slow follower costs no memory and misses nothing. The streams of a run end when the
+// run ends. One thread serves all followers. Thread-safe.
 // streams. One thread serves all. Thread-safe.
 class Followers final : private CommitFeed::Listener {
  public:
@@ -43,10 +44,10 @@ class Followers final : private CommitFeed::Listener {
   // Ends all streams.
   ~Followers() override;
 
-  // `share` is what the tenant may follow; given back when the stream is over.
+  // `share` is a share of the tenant's stream limit; released when the stream ends.
   void Add(FollowRequest request, std::shared_ptr<ReplyStream> stream, PartyShares::Share share);
   std::size_t size();
-  // How many commits of the log the slowest of those who follow a tenant has still to be sent.
+  // How many commits behind the slowest follower of a whole tenant is.
   std::uint64_t lag();
 
  private:
@@ -56,7 +57,7 @@ class Followers final : private CommitFeed::Listener {
     std::shared_ptr<ReplyStream> stream;
     PartyShares::Share share;
     bool is_due = false;                 // in due_; guarded by mutex_
-    std::atomic<std::uint64_t> sent{0};  // of a tenant: up to this position
+    std::atomic<std::uint64_t> sent{0};  // without run_id: sent up to this position
   };
   enum class Next : std::uint8_t { kWait, kMore, kOver };
 
@@ -73,7 +74,7 @@ class Followers final : private CommitFeed::Listener {
   EmbeddedLog& log_;
   std::mutex mutex_;
   std::condition_variable woken_;
-  bool stop_ = false;  // guarded by mutex_, as all below
+  bool stop_ = false;  // guarded by mutex_, like all below
   Id last_id_ = 0;
   std::unordered_map<Id, std::shared_ptr<Follower>> followers_;
   std::unordered_map<std::string, std::set<Id>> by_run_;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kKeyCharactersMax = 255;
 constexpr std::size_t kAnswerBytesMax = 1 << 20;
 
-// The key that a header names; nothing: it is none.
+// Returns the key in a header; nullopt if it is invalid.
 std::optional<std::string> KeyOf(std::string_view header) {
   std::string key;
   if (header.size() >= 2 && header.starts_with('"') && header.ends_with('"')) {
@@ -64,7 +64,7 @@ void Idempotency::Call::Finish(const ServerResponse& response, Keeping keeping,
     Drop();
     return give();
   }
-  // Kept before it counts as done: whoever comes between finds one or the other.
+  // Keep the answer before releasing the key, so that a concurrent request finds one of the two.
   Idempotency* owner = std::exchange(owner_, nullptr);
   owner->store_.Put(key_, {fingerprint_, response, false, std::move(tenant_id_)}, keeping,
                     [owner, key = key_, give = std::move(give)] {

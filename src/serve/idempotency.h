@@ -13,36 +13,39 @@
 
 namespace everstep {
 
-// Who sends the request; the same key of somebody else, or for another path, is another key.
+// The sender and target of a request. The same key from another sender, or for another method or
+// path, is a different key.
 struct IdempotencyScope {
   std::string_view tenant_id;
   std::string_view token_id;
   std::string_view method;
   std::string_view path;
-  std::string_view query;  // a part of what is asked, not of the scope
+  std::string_view query;  // part of the compared request, not of the scope
 };
 
-// The Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07): the same key and the
-// same request give the same answer, once it is done. Thread-safe. `store` must outlive it.
+// Implements the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07): once a
+// request has been answered, the same request with the same key gets the same answer. Thread-safe.
+// `store` must outlive it.
 class Idempotency {
  public:
-  // A request that was the first of its key. Until it is finished or dropped others of the key are
-  // told that it is under way. Moves with the work, to any thread; must not outlive Idempotency.
+  // The first request of a key. Until it is finished or dropped, others with the key get kInUse.
+  // May be moved to any thread together with its work; must not outlive the Idempotency.
   class Call {
    public:
-    Call() = default;  // of a request without a key
+    Call() = default;  // a request without a key
     Call(Call&& other) noexcept;
     Call& operator=(Call&& other) noexcept;
     ~Call() { Drop(); }
 
-    // Of a request with a key that is neither finished nor dropped.
+    // True while the request has a key and is neither finished nor dropped.
     bool under_way() const { return owner_ != nullptr; }
-    // Of the key and its scope: the same for the next request of the key, also after a restart.
+    // The digest of the key and its scope; the same for every request of the key, also after a
+    // restart.
     const IdempotencyKeyDigest& key() const { return key_; }
-    // Keeps the answer for the next request of the key, unless it is one that is worth another try
-    // (5xx, 408, 409, 425, 429, or larger than a MiB); then calls `give`, on any thread.
+    // Keeps the answer for later requests of the key, then calls `give` on any thread. Answers
+    // worth retrying (5xx, 408, 409, 425, 429) or larger than 1 MiB are not kept.
     void Finish(const ServerResponse& response, Keeping keeping, std::function<void()> give);
-    // The next request of the key begins anew.
+    // Releases the key; its next request starts anew.
     void Drop();
 
    private:
@@ -54,12 +57,12 @@ class Idempotency {
   };
 
   enum class Outcome : std::uint8_t {
-    kFresh,       // do it, then Finish
+    kFresh,       // execute it, then call Finish
     kReplayed,    // the answer is `response`
     kInvalidKey,  // 400: not 1 to 255 printable characters
     kInUse,       // 409
-    kReused,      // 422: the first request of the key was another one
-    kGone,        // 410: it was done, and its answer held a secret that was not kept
+    kReused,      // 422: the key was first used for a different request
+    kGone,        // 410: it was executed, and its answer held a secret that was not kept
   };
   struct Begun {
     Outcome outcome = Outcome::kFresh;
@@ -69,7 +72,7 @@ class Idempotency {
 
   explicit Idempotency(IdempotencyStore& store) : store_(store) {}
 
-  // `header` as sent, as a structured field ("abc" with quotes) or bare.
+  // `header` as received: a structured field ("abc" with quotes) or a bare string.
   Begun Begin(const IdempotencyScope& scope, std::string_view header, std::string_view body);
 
  private:

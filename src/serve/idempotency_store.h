@@ -17,38 +17,39 @@
 
 namespace everstep {
 
-// How long the answer to a request with an Idempotency-Key lasts.
+// How long the answer to a request with an Idempotency-Key is kept.
 enum class Keeping : std::uint8_t {
-  kDurably,        // outlives the process
-  kWithoutAnswer,  // as kDurably, but the answer holds a secret and is kept in memory alone
-  kInMemory,       // it is about this process only
+  kDurably,        // survives a restart
+  kWithoutAnswer,  // like kDurably, but the answer holds a secret and is kept in memory only
+  kInMemory,       // lost on restart: it concerns only this process
 };
 
-// What a request with an Idempotency-Key was and how it was answered.
+// A request with an Idempotency-Key and its answer.
 struct KeptAnswer {
   Sha256Digest fingerprint{};
   ServerResponse response;
-  bool gone = false;        // the process that gave the answer took it with it
-  std::string tenant_id{};  // who asked
+  bool gone = false;        // the answer was lost when its process ended
+  std::string tenant_id{};  // of the caller
 };
 
-// Of the key and its scope.
+// The digest of a key and its scope.
 using IdempotencyKeyDigest = Sha256Digest;
 
-// Where answers are kept; a port. Thread-safe.
+// Stores answers; a port. Thread-safe.
 class IdempotencyStore {
  public:
   virtual ~IdempotencyStore() = default;
-  // Does not wait for the disk.
+  // Must not wait for the disk.
   virtual std::optional<KeptAnswer> Find(const IdempotencyKeyDigest& key) = 0;
-  // Calls `kept` when the answer is as safe as `keeping` says or cannot be made so, on any thread.
-  // May forget at any time, the oldest of a tenant first.
+  // Calls `kept`, on any thread, when the answer is as durable as `keeping` requires or that has
+  // failed. May evict answers at any time, a tenant's oldest first.
   virtual void Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Keeping keeping,
                    std::function<void()> kept) = 0;
 };
 
-// Answers in memory: gone with the process, and after a time. Beyond its limits the oldest go of
-// the tenant that has most, so that no tenant can push out the answers of others.
+// Keeps answers in memory, for a limited time and until the process ends. Beyond its limits it
+// evicts the oldest answer of the tenant that uses most, so that no tenant can evict the answers of
+// others.
 class MemoryIdempotencyStore final : public IdempotencyStore {
  public:
   struct Limits {
@@ -56,7 +57,7 @@ class MemoryIdempotencyStore final : public IdempotencyStore {
     std::uint64_t bytes_max = 64 << 20;
     std::chrono::milliseconds lifetime = std::chrono::hours(24);
   };
-  // An answer that is there no more.
+  // An evicted answer.
   struct Forgotten {
     IdempotencyKeyDigest key{};
     Timestamp until{};
@@ -67,7 +68,7 @@ class MemoryIdempotencyStore final : public IdempotencyStore {
   std::optional<KeptAnswer> Find(const IdempotencyKeyDigest& key) override;
   void Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Keeping keeping,
            std::function<void()> kept) override;
-  // Keeps the answer and tells what had to go for it; itself if it is too large.
+  // Keeps the answer and returns what was evicted for it; the answer itself if it is too large.
   std::vector<Forgotten> Add(const IdempotencyKeyDigest& key, KeptAnswer answer, Timestamp until);
   Timestamp UntilFromNow() const { return clock_.Now() + limits_.lifetime; }
   std::size_t bytes() const;
@@ -88,7 +89,7 @@ class MemoryIdempotencyStore final : public IdempotencyStore {
     Tenants::iterator tenant{};
     std::list<Entries::iterator>::iterator place{};  // among the tenant's
   };
-  // mutex_ held
+  // Must be called with mutex_ held.
   Forgotten Erase(Entries::iterator entry);
   Forgotten EraseOfLargest(std::size_t (*size)(const Tenant&));
 

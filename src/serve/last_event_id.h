@@ -11,8 +11,8 @@
 
 namespace everstep {
 
-// Where the client's stream of server-sent events broke off; nothing: it is a new one.
-// kInvalidArgument: to take an id that is none of ours for a new stream would leave events out.
+// The id at which the client's stream of server-sent events broke off; nullopt for a new stream.
+// kInvalidArgument if the id is not one of ours: treating it as a new stream would skip events.
 inline Result<std::optional<std::uint64_t>> LastEventId(const ServerRequest& request) {
   const std::string_view text = request.Header("last-event-id");
   if (text.empty()) return std::optional<std::uint64_t>();

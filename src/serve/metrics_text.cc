@@ -34,7 +34,7 @@ class Exposition {
     text_.append(name).append("_sum ").append(Number(sum)).append("\n");
     text_.append(name).append("_count ").append(Number(count)).append("\n");
   }
-  // Values are counted in `unit`s.
+  // Values are counted in multiples of `unit`.
   void Histogram(std::string_view name, std::string_view help, const HistogramCounts& counts,
                  double unit) {
     Family(name, "histogram", help);
@@ -70,21 +70,22 @@ constexpr double kMicro = 1e-6;
 
 void EngineFamilies(const EngineMetrics& metrics, Exposition& out) {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
-  out.Counter("everstep_runs_started_total", "Runs that began.", number(metrics.runs_started));
-  out.Counter("everstep_runs_ended_total", "Runs that ended.", number(metrics.runs_ended));
-  out.Gauge("everstep_runs_in_memory", "Runs with work under way.", number(metrics.runs_in_memory));
+  out.Counter("everstep_runs_started_total", "Runs started.", number(metrics.runs_started));
+  out.Counter("everstep_runs_ended_total", "Runs ended.", number(metrics.runs_ended));
+  out.Gauge("everstep_runs_in_memory", "Runs with work in progress.",
+            number(metrics.runs_in_memory));
   out.Counter("everstep_steps_started_total", "Deliveries of steps.",
               number(metrics.steps_started));
   out.Counter("everstep_steps_ended_total", "Outcomes of steps.", number(metrics.steps_ended));
   out.Counter("everstep_steps_redelivered_total", "Deliveries after the first of an attempt.",
               number(metrics.steps_redelivered));
-  out.Summary("everstep_timer_lateness_seconds", "How late waits that came due were told.",
+  out.Summary("everstep_timer_lateness_seconds", "Delay of timers after their due time.",
               number(metrics.timer_lateness_us_sum) * kMicro, number(metrics.timers_fired));
-  out.Gauge("everstep_timer_lateness_max_seconds", "The latest of them.",
+  out.Gauge("everstep_timer_lateness_max_seconds", "The longest delay of a timer.",
             number(metrics.timer_lateness_us_max) * kMicro);
-  out.Gauge("everstep_run_queue_pending", "Runs that wait for admission.",
+  out.Gauge("everstep_run_queue_pending", "Runs waiting for admission.",
             number(metrics.run_queue_pending));
-  out.Gauge("everstep_run_queue_oldest_seconds", "How long the first of them has waited.",
+  out.Gauge("everstep_run_queue_oldest_seconds", "How long the first run in the queue has waited.",
             number(metrics.run_queue_oldest_us) * kMicro);
   out.Counter("everstep_run_queue_start_failures_total", "Admitted runs that did not start.",
               number(metrics.run_queue_start_failures));
@@ -101,20 +102,19 @@ void EngineFamilies(const EngineMetrics& metrics, Exposition& out) {
 
 void WorkFamilies(Api& api, Exposition& out) {
   const QueueView tasks = api.work().Totals();
-  out.Gauge("everstep_workers", "Workers that are registered.", double(tasks.workers));
-  out.Gauge("everstep_task_queue_waiting", "Tasks that no worker has taken.",
+  out.Gauge("everstep_workers", "Registered workers.", double(tasks.workers));
+  out.Gauge("everstep_task_queue_waiting", "Tasks waiting for a worker.",
             static_cast<double>(tasks.waiting));
-  out.Gauge("everstep_task_queue_held", "Tasks that workers hold.",
-            static_cast<double>(tasks.held));
+  out.Gauge("everstep_task_queue_held", "Tasks held by workers.", static_cast<double>(tasks.held));
   out.Gauge("everstep_task_queue_oldest_seconds", "How long the first task has waited.",
             static_cast<double>(tasks.oldest.count()) * 1e-3);
-  out.Counter("everstep_worker_leases_lost_total", "Tasks whose worker fell silent.",
+  out.Counter("everstep_worker_leases_lost_total", "Tasks whose worker stopped responding.",
               static_cast<double>(api.work().leases_lost()));
 }
 
 void HttpFamilies(Api& api, Exposition& out) {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
-  out.Family("everstep_http_requests_total", "counter", "Answers by operation and class.");
+  out.Family("everstep_http_requests_total", "counter", "Responses by operation and status class.");
   for (const Route& route : Routes()) {
     for (int hundreds = 1; hundreds <= 5; ++hundreds) {
       const std::uint64_t count = api.counts().Get(route, hundreds);
@@ -125,25 +125,25 @@ void HttpFamilies(Api& api, Exposition& out) {
   }
   const HttpServerMetrics http = api.HttpMetrics();
   out.Gauge("everstep_http_connections", "Open connections.", number(http.connections_open));
-  out.Counter("everstep_http_connections_total", "Connections taken.",
+  out.Counter("everstep_http_connections_total", "Connections accepted.",
               number(http.connections_total));
-  out.Counter("everstep_http_connections_refused_total", "Connections over the limit.",
+  out.Counter("everstep_http_connections_refused_total", "Connections refused over the limit.",
               number(http.connections_refused));
   out.Gauge("everstep_http_requests_in_flight", "Requests not yet answered.",
             number(http.requests_in_flight));
   out.Counter("everstep_http_requests_malformed_total", "Requests that could not be read.",
               number(http.requests_malformed));
   out.Counter("everstep_http_timeouts_total", "Clients that were too slow.", number(http.timeouts));
-  out.Gauge("everstep_http_streams", "Streams that are followed.", number(http.streams_open));
+  out.Gauge("everstep_http_streams", "Open streams.", number(http.streams_open));
   out.Counter("everstep_http_streams_cut_off_total", "Streams whose reader was too slow.",
               number(http.streams_cut_off));
   out.Counter("everstep_http_received_bytes_total", "Bytes received.", number(http.bytes_received));
   out.Counter("everstep_http_sent_bytes_total", "Bytes sent.", number(http.bytes_sent));
-  out.Gauge("everstep_http_buffered_bytes", "Bodies and answers under way.",
+  out.Gauge("everstep_http_buffered_bytes", "Buffered bodies and responses.",
             number(http.buffered_bytes));
 }
 
-// By sink: whoever sets up a sink names it, and there are few of them.
+// The label is bounded: sinks are named by whoever configures them, and there are few.
 void SinkFamilies(Api& api, const std::string& tenant_id, Exposition& out) {
   const std::vector<SinkView> sinks =
       api.bus().List({.tenant_id = tenant_id, .server = tenant_id.empty()});
@@ -157,15 +157,15 @@ void SinkFamilies(Api& api, const std::string& tenant_id, Exposition& out) {
   };
   family("everstep_sink_delivered_total", "counter", "Events delivered since the sink started.",
          [](const SinkView& sink) { return sink.progress.delivered; });
-  family("everstep_sink_failures_total", "counter", "Batches that were not taken.",
+  family("everstep_sink_failures_total", "counter", "Batches that failed.",
          [](const SinkView& sink) { return sink.progress.failures; });
-  family("everstep_sink_lag", "gauge", "Changes of the outbox behind the sink's position.",
+  family("everstep_sink_lag", "gauge", "Outbox changes after the sink's position.",
          [](const SinkView& sink) { return sink.lag; });
   family("everstep_sink_age_seconds", "gauge", "Age of the oldest change not yet delivered.",
          [](const SinkView& sink) { return static_cast<double>(sink.age.count()) / 1e3; });
-  family("everstep_sink_dead_letters", "gauge", "Events that the sink did not take.",
+  family("everstep_sink_dead_letters", "gauge", "Events that the sink could not deliver.",
          [](const SinkView& sink) { return sink.progress.dead_letters; });
-  family("everstep_sink_up", "gauge", "1 while the sink takes events.",
+  family("everstep_sink_up", "gauge", "1 while the sink is active.",
          [](const SinkView& sink) { return sink.state == "ACTIVE" ? 1 : 0; });
 }
 
@@ -174,7 +174,7 @@ void SinkFamilies(Api& api, const std::string& tenant_id, Exposition& out) {
 std::string MetricsText(Api& api, const std::string& tenant_id) {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
   Exposition out;
-  out.Family("everstep_build_info", "gauge", "The version that runs.");
+  out.Family("everstep_build_info", "gauge", "The running version.");
   out.Sample(1, "version=\"" + api.options().version + "\"");
   EngineFamilies(api.engine().Metrics(), out);
   const Committer& committer = api.embedded_log().committer();
@@ -186,9 +186,9 @@ std::string MetricsText(Api& api, const std::string& tenant_id) {
   const LogHealth health = api.log().Health("default");
   out.Counter("everstep_payload_mismatches_total", "Repeated events with another payload.",
               number(health.payload_mismatches));
-  out.Gauge("everstep_store_stopped", "1 after a write of unknown outcome.",
+  out.Gauge("everstep_store_stopped", "1 after a write with an unknown outcome.",
             health.stopped ? 1 : 0);
-  out.Gauge("everstep_store_disk_bytes", "Files of the store.", number(health.disk_bytes));
+  out.Gauge("everstep_store_disk_bytes", "Size of the store's files.", number(health.disk_bytes));
   out.Family("everstep_memory_bytes", "gauge", "Memory by part.");
   out.Sample(number(health.memory_bytes), "part=\"runs\"");
   out.Sample(number(api.HttpMetrics().buffered_bytes), "part=\"http\"");
@@ -200,9 +200,10 @@ std::string MetricsText(Api& api, const std::string& tenant_id) {
   out.Sample(number(messages.waiting), "state=\"waiting\"");
   out.Sample(number(messages.under_way), "state=\"delivering\"");
   out.Sample(number(messages.dead), "state=\"dead\"");
-  out.Gauge("everstep_endpoints", "Applications that take messages.", number(messages.endpoints));
+  out.Gauge("everstep_endpoints", "Applications that receive messages.",
+            number(messages.endpoints));
   out.Gauge("everstep_followers", "Event streams.", number(api.followers().size()));
-  out.Gauge("everstep_follower_lag_commits", "Commits that the slowest stream has not been sent.",
+  out.Gauge("everstep_follower_lag_commits", "Commits not yet sent to the slowest stream.",
             number(api.followers().lag()));
   out.Counter("everstep_alerts_total", "Alerts raised.", number(api.alerts().total()));
   SinkFamilies(api, tenant_id, out);

@@ -6,8 +6,9 @@ namespace everstep {
 
 class Api;
 
-// All metrics in the text format of Prometheus. No label has more values than there are operations,
-// statuses and sinks. Sinks are those of the tenant; with an empty one, all, the server's too.
+// Returns all metrics in the Prometheus text format. Label cardinality is bounded by the number of
+// operations, statuses and sinks. Includes the sinks of the tenant; if empty, all sinks, including
+// the server's.
 std::string MetricsText(Api& api, const std::string& tenant_id);
 
 }  // namespace everstep

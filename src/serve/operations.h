@@ -8,14 +8,14 @@
 namespace everstep {
 
 struct OperationEntry {
-  std::string_view id;  // of the route
+  std::string_view id;  // the route's operation id
   Operation run;
   RunsOn where;
-  bool reads_query = false;               // of those that do not, under /v1, a query is refused
-  ContentKind body = ContentKind::kJson;  // as the operation parses it
+  bool reads_query = false;               // if false, queries are refused under /v1
+  ContentKind body = ContentKind::kJson;  // how the operation parses the body
 };
 
-// The operation of each route; nothing is missing (server_access_test.cc checks).
+// The operation of a route. server_access_test.cc checks that every route has one.
 const OperationEntry* FindOperation(std::string_view id);
 
 // operations_runs.cc

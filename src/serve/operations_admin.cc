@@ -23,7 +23,7 @@ struct TokenBody {
   std::optional<SystemTime> last_used_at;
   std::optional<SystemTime> rotated_at;
   std::optional<SystemTime> revoked_at;
-  std::string token;  // with its secret: in the answer to its making alone
+  std::string token;  // with its secret; only in the answer to its creation or rotation
 };
 template <typename F>
 void Describe(F& f, TokenBody& token) {
@@ -98,7 +98,7 @@ TokenBody BodyOf(const TokenView& view) {
   return body;
 }
 
-// Tokens exist where there is authentication. False: it has been answered.
+// Tokens exist only with authentication. Returns false if the call was answered.
 bool HasTokens(Api& api, ApiCall& call) {
   if (api.tokens() != nullptr) return true;
   call.Fail(
@@ -106,12 +106,12 @@ bool HasTokens(Api& api, ApiCall& call) {
   return false;
 }
 
-// The tenant whose tokens or entries the caller may touch; empty: every tenant's.
+// The tenant whose tokens or entries the caller may access; empty: all tenants.
 std::string TenantOf(const ApiCall& call) {
   return call.May(Permission::kTenantAny) ? std::string() : call.tenant();
 }
 
-// The token that the caller may change. Nothing: it has been answered.
+// Returns the token if the caller may change it. Nullopt if the call was answered with an error.
 std::optional<TokenView> FindToken(Api& api, ApiCall& call) {
   const std::string& id = call.Parameter("tokenId");
   auto view = api.tokens()->Get(id);
@@ -121,7 +121,7 @@ std::optional<TokenView> FindToken(Api& api, ApiCall& call) {
     return std::nullopt;
   }
   if (!MayGrant(call.caller().permissions, view->roles)) {
-    call.Fail(Error{ErrorCode::kAuthzDenied, "the token may do more than the one that asks", {}});
+    call.Fail(Error{ErrorCode::kAuthzDenied, "the token has more permissions than the caller", {}});
     return std::nullopt;
   }
   return view;
@@ -149,7 +149,7 @@ void GetReadiness(Api& api, CallPtr call) {
   if (!error && space.available < api.options().free_bytes_ready) {
     return Text(*call, 503, "nearly out of disk\n");
   }
-  // It takes work all the same; whoever looks after it has to know.
+  // The server still accepts work, but the operator should know about its clock.
   constexpr std::chrono::hours kRecent{24};
   const auto clock = api.alerts().Newest("CLOCK_", api.clock().Now() - kRecent);
   Text(*call, 200, clock ? "ready\nclock: " + clock->detail + "\n" : "ready\n");
@@ -171,7 +171,7 @@ void GetErrorPage(Api&, CallPtr call) {
 }
 
 void GetMetrics(Api& api, CallPtr call) {
-  // With `metrics.open` nobody is authenticated: all callers see what the operator sees.
+  // With `metrics.open` callers are not authenticated: everybody sees what the operator sees.
   const bool all = api.options().metrics_open || call->May(Permission::kTenantAny);
   call->Reply({200,
                {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
@@ -181,7 +181,7 @@ void GetMetrics(Api& api, CallPtr call) {
 void ListAlerts(Api& api, CallPtr call) {
   AlertBodies list;
   for (RaisedAlert& raised : api.alerts().List()) {
-    // One of a tenant is that tenant's, one of the engine everybody's.
+    // Alerts of a tenant are visible to that tenant, alerts of the engine to everybody.
     const Alert& alert = raised.alert;
     const bool theirs = alert.tenant_id.empty() || alert.tenant_id == call->tenant();
     const bool may = call->May(Permission::kTenantAny) || (theirs && !alert.for_operator);
@@ -231,19 +231,20 @@ void CreateToken(Api& api, CallPtr call) {
   request.tenant_id = body->tenant_id.empty() ? call->tenant() : std::move(body->tenant_id);
   request.expires_at = body->expires_at;
   request.by_operator = call->May(Permission::kTenantAny);
-  Error unknown{ErrorCode::kSchemaValidationFailed, "the roles are not known", {}};
+  Error unknown{ErrorCode::kSchemaValidationFailed, "unknown roles", {}};
   for (std::size_t i = 0; i < body->roles.size(); ++i) {
     if (const auto role = RoleFromName(body->roles[i])) {
       request.roles.Add(*role);
     } else {
-      unknown.faults.push_back({"/roles/" + std::to_string(i), "is no role; see docs/security.md"});
+      unknown.faults.push_back(
+          {"/roles/" + std::to_string(i), "is not a role; see docs/security.md"});
     }
   }
   if (!unknown.faults.empty()) return call->Fail(unknown);
   const bool elsewhere = request.tenant_id != call->tenant() && !call->May(Permission::kTenantAny);
   if (elsewhere || !MayGrant(call->caller().permissions, request.roles)) {
     return call->Fail(Error{ErrorCode::kAuthzDenied,
-                            "nobody gives a token more than his own roles and tenant allow",
+                            "a token cannot have more than the caller's own roles and tenant allow",
                             {}});
   }
   const auto made = api.tokens()->Create(request);
@@ -270,7 +271,8 @@ void RotateToken(Api& api, CallPtr call) {
   if (!view) return;
   const auto made = api.tokens()->Rotate(view->token_id, view->tenant_id, body->grace);
   if (!made) return call->Fail(made.error());
-  if (!*made) return call->Fail(Error{ErrorCode::kNotFound, "the token has ended", {}});
+  if (!*made)
+    return call->Fail(Error{ErrorCode::kNotFound, "the token has expired or was revoked", {}});
   TokenBody answer = BodyOf((*made)->view);
   answer.token = (*made)->text;
   call->Json(200, ToWire(answer), {{"Cache-Control", "no-store"}});

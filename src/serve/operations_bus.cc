@@ -1,4 +1,4 @@
-// Sinks, the outbox, dead letters; rules for events that come in.
+// Sinks, the outbox, dead letters, and rules for inbound events.
 
 #include <array>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 struct SinkBody {
   SinkView view;
   std::uint64_t position = 0;
-  bool of_server = false;  // it stands in the settings and sees every tenant
+  bool of_server = false;  // defined in the settings; receives every tenant's events
 };
 template <typename F>
 void Describe(F& f, SinkBody& body) {
@@ -226,14 +226,14 @@ Status PutRule(Api& api, const std::string& tenant_id, const std::string& rule_i
       {{{DocumentKind::kInboundRule, tenant_id, rule_id}, std::move(text)}});
 }
 
-// Where trying again may help: the sender is asked to.
+// Whether a retry may help; the sender is then asked to retry.
 bool MayPass(ErrorCode code) {
   return code == ErrorCode::kStoreFull || code == ErrorCode::kStoreStopped ||
          code == ErrorCode::kEngineStopped || code == ErrorCode::kAdmissionRejected ||
          code == ErrorCode::kIndeterminate || code == ErrorCode::kStoreIo;
 }
 
-// Whether the run is there and the tenant's.
+// Whether the run exists and belongs to the tenant.
 Result<bool> HasRun(Api& api, const std::string& tenant_id, const RunId& run_id) {
   const auto run = api.engine().store().Read()->FindRun(run_id);
   if (!run) return run.error();
@@ -247,8 +247,8 @@ StartedRun Existing(std::string run_id) {
   return run;
 }
 
-// The run that came of it. The key makes the run's id, so that the same event starts one run, for
-// as long as the run or its tombstone is there.
+// Starts the run for an event, or finds it. The run id is derived from the key, so that an event
+// starts only one run for as long as the run or its tombstone exists.
 Result<StartedRun> StartFor(Api& api, const std::string& tenant_id, const InboundOrder& order) {
   auto registered = api.plans().Find(tenant_id, order.start->plan_id, order.start->plan_version);
   if (!registered) return std::move(registered).error();
@@ -271,14 +271,14 @@ Result<StartedRun> StartFor(Api& api, const std::string& tenant_id, const Inboun
   const ErrorCode code = started.error().code;
   if (code == ErrorCode::kRunExpired) return Existing(request.run_id);
   if (code != ErrorCode::kRunAlreadyExists) return started;
-  // A rule that was changed since starts another plan; the event has had its run all the same.
+  // The rule was changed and now starts another plan, but the event already has its run.
   const auto theirs = HasRun(api, tenant_id, RunId(request.run_id));
   if (!theirs) return theirs.error();
   return *theirs ? Result<StartedRun>(Existing(request.run_id)) : started;
 }
 
-Status Carry(Api& api, const std::string& tenant_id, const InboundOrder& order,
-             InboundMatch& match) {
+Status Execute(Api& api, const std::string& tenant_id, const InboundOrder& order,
+               InboundMatch& match) {
   match.rule_id = order.rule_id;
   if (order.start) {
     const auto started = StartFor(api, tenant_id, order);
@@ -301,9 +301,9 @@ Status Carry(Api& api, const std::string& tenant_id, const InboundOrder& order,
 Error TooMuchWork() {
   return {
       ErrorCode::kExpressionFailed,
-      "the rules of this tenant need more time for these events than one request may take: send "
-      "fewer events at a time, or make `when` of the rules simpler. What was started before is "
-      "found again when an event is repeated",
+      "the tenant's rules need more work for these events than one request may cause: send fewer "
+      "events at a time, or simplify `when` in the rules. Runs that were already started are not "
+      "started again when an event is repeated",
       {}};
 }
 
@@ -323,9 +323,9 @@ void Receive(Api& api, ApiCall& call, const std::string& tenant_id, std::string_
       if (order && !*order) continue;
       InboundMatch& match = result.matches.emplace_back();
       match.rule_id = rule.rule_id;
-      const Status done = order ? Carry(api, tenant_id, **order, match) : Status(order.error());
+      const Status done = order ? Execute(api, tenant_id, **order, match) : Status(order.error());
       if (done) continue;
-      // What was done before is found again by its key when the sender repeats it all.
+      // When the sender repeats the request, work already done is found again by its key.
       if (MayPass(done.error().code)) return call.Fail(done.error());
       match.code = Name(done.error().code);
       match.detail = done.error().message;
@@ -407,7 +407,7 @@ void ReplayDeadLetters(Api& api, CallPtr call) {
   if (!order) return;
   if (order->per_second < 0 || order->per_second > 1'000'000) {
     return call->Fail(Error{ErrorCode::kSchemaValidationFailed,
-                            "the replay cannot be done like this",
+                            "invalid replay request",
                             {{"/perSecond", "must be 0 (no limit) to 1000000"}}});
   }
   const auto count = api.bus().ReplayLetters(CallerOf(*call), call->Parameter("sinkId"),
@@ -468,7 +468,7 @@ void ReceiveSignedEvents(Api& api, CallPtr call) {
   const std::string& tenant = call->Parameter("tenantId");
   const auto& secrets = api.options().webhook_secrets;
   const auto known = secrets.find(tenant);
-  // A tenant without secrets and a wrong signature look alike.
+  // Answer alike for an unknown tenant and a wrong signature.
   const WebhookCheck check =
       known == secrets.end()
           ? WebhookCheck{}

@@ -1,4 +1,4 @@
-// Events and hooks: append, read, follow, deliver.
+// Events and hooks: appending, reading, following, delivery.
 
 #include <algorithm>
 #include <utility>
@@ -28,12 +28,13 @@ bool WantsStream(const ApiCall& call) {
   return call.request().Header("accept").find("text/event-stream") != std::string_view::npos;
 }
 
-// `end`: the last event that there will be; nothing: it goes on.
+// `end` is the run's last event if the run has ended; nullopt if more may come.
 void Follow(Api& api, ApiCall& call, FollowRequest request, std::optional<EventSeq> end = {}) {
   const auto seen = LastEventId(call.request());
   if (!seen) return call.Fail(seen.error());
   if (*seen) request.after = **seen;
-  // Who comes back and has seen all is told not to come again, which a stream that ends is not.
+  // 204 stops EventSource from reconnecting once every event was seen; the end of a stream would
+  // not.
   if (*seen && end && request.after >= end->value()) return call.Reply({204, {}, {}});
   auto share = api.TakeStream(call);
   if (!share) return;
@@ -43,8 +44,8 @@ void Follow(Api& api, ApiCall& call, FollowRequest request, std::optional<EventS
                   {"X-Accel-Buffering", "no"}};
   auto stream = call.Stream(std::move(head));
   std::string opening = "retry: 1000\n";
-  // Where it begins: who is cut off before the first event must not come back to a later "now". A
-  // block without data sets the id and dispatches nothing.
+  // Send the starting point first: a client that is cut off before its first event must resume
+  // here, not at a later "now". A block without data sets the id and dispatches nothing.
   if (request.run_id.empty()) opening += "id: " + std::to_string(request.after) + "\n";
   stream->Write(opening + "\n");
   api.followers().Add(std::move(request), std::move(stream), *std::move(share));
@@ -64,7 +65,7 @@ void AnswerAppended(ApiCall& call, bool single, std::span<Result<Appended>> answ
   call.Answer(all);
 }
 
-// Made by an io thread, which also answers a single event and ends the request.
+// Allocated by an io thread, which also sends the answer for a single event and frees the request.
 class AppendRequest final : public AppendQueue::Request, public AnswerWork {
  public:
   explicit AppendRequest(CallPtr call) : call_(std::move(call)) {}
@@ -94,7 +95,7 @@ HookView ViewOf(const std::string& token, const HookHolder& holder, const Stored
   return view;
 }
 
-// What a page that asks somebody for an answer shows.
+// Adds what a page needs to ask a person for the answer.
 void AddQuestion(StateReader& reader, const StoredRun& run, HookView& view) {
   EventQuery query;
   query.type = EventType::kHookCreated;
@@ -141,7 +142,7 @@ void ListRunEvents(Api& api, CallPtr call) {
   request.limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
   const bool streams = WantsStream(*call);
   constexpr const char* kNotForStreams =
-      "is for pages; a stream has all events, or those of a type";
+      "applies to pages only; a stream can only be filtered by type";
   if (streams && request.until != UINT64_MAX) query.Refuse("until", kNotForStreams);
   if (streams && !request.entity_kind.empty()) query.Refuse("entityKind", kNotForStreams);
   if (streams && !request.entity_id.empty()) query.Refuse("entityId", kNotForStreams);
@@ -181,7 +182,7 @@ void ListEvents(Api& api, CallPtr call) {
     runs.since = *since;
   }
   if (WantsStream(*call)) {
-    // Without a place to begin a follower sees what happens from now on.
+    // Without a starting point a follower sees what happens from now on.
     if (!after && !since) position = api.engine().store().LastPosition();
     return Follow(api, *call, {std::move(runs), {}, position.value(), dialect, type});
   }
@@ -239,7 +240,7 @@ void GetHook(Api& api, CallPtr call) {
   if (!run) return call->Fail(run.error());
   HookView view = ViewOf(token, **holder, *run);
   AddQuestion(*reader, *run, view);
-  // Which step waits, and until when, is known by the plan's run alone.
+  // Only the plan's run knows which step is waiting, and until when.
   const auto plan_run = api.engine().View(view.run_id);
   if (plan_run) {
     const auto step = std::ranges::find(plan_run->steps, token, &StepView::hook_token);
@@ -258,7 +259,7 @@ void ReceiveWebhook(Api& api, CallPtr call) {
   const auto refuse = [&](std::string detail) {
     call->Fail(HttpCode::kWebhookSignatureInvalid, std::move(detail));
   };
-  // A tenant without secrets and a wrong signature look alike.
+  // Answer alike for an unknown tenant and a wrong signature.
   if (known == secrets.end()) return refuse("the signature is not valid");
   const Timestamp now = api.clock().Now();
   const WebhookCheck check =
@@ -268,7 +269,7 @@ void ReceiveWebhook(Api& api, CallPtr call) {
   delivery.tenant_id = tenant;
   delivery.token = call->Parameter("token");
   delivery.payload = call->body();
-  // The sender's id makes a repetition harmless, also after a restart.
+  // The sender's id makes redelivery idempotent, also after a restart.
   delivery.delivery_id = check.id;
   if (!api.webhook_ids().Add(tenant + "/" + delivery.token, check.id, now)) {
     return call->Json(200, "{}");

@@ -1,4 +1,4 @@
-// Runs: start, look, order.
+// Runs: starting, reading, commands.
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ HttpHeaders HeadersAt(std::uint64_t seq) {
   return headers;
 }
 
-// The watermark of what was read; 304 if the client has it.
+// Answers with the watermark of the read; 304 if the client has that state already.
 void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
   HttpHeaders headers = HeadersAt(seq);
   const std::string etag = EtagOf(seq);
@@ -41,7 +41,7 @@ void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
   call.Json(200, std::move(body), std::move(headers));
 }
 
-// Calls `done` when the run has ended or the time is over.
+// Calls `done` when the run has ended or `wait` is over.
 enum class MayHaveEnded : bool { kNo, kYes };
 void WaitForEnd(Api& api, const ApiCall& call, const std::string& run_id,
                 std::chrono::milliseconds wait, MayHaveEnded before,
@@ -57,7 +57,7 @@ void WaitForEnd(Api& api, const ApiCall& call, const std::string& run_id,
   if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
 }
 
-// The engine points into the part that it was given; the caller knows the whole body.
+// Engine errors point into a part of the body; makes the pointers relative to the whole body.
 Error Within(std::string_view member, ErrorCode of_part, Error error) {
   if (error.code != of_part) return error;
   for (Fault& fault : error.faults) fault.pointer.insert(0, member);
@@ -68,7 +68,7 @@ void FailToStart(ApiCall& call, const Error& error) {
   call.Fail(Within("/inputs", ErrorCode::kInvalidInput, error));
 }
 
-// `wait`: the run itself is told, when it has ended or the time is over.
+// With `wait`, answers with the run itself once it has ended or the time is over.
 void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& started,
                    std::optional<std::chrono::milliseconds> wait, MayHaveEnded before) {
   if (!started) return FailToStart(*call, started.error());
@@ -87,9 +87,9 @@ void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& star
              });
 }
 
-// What the engine takes as it is given.
+// Checks members that the engine accepts unchecked.
 Status CheckStart(const StartBody& body) {
-  Error error{ErrorCode::kSchemaValidationFailed, "the run cannot be started like this", {}};
+  Error error{ErrorCode::kSchemaValidationFailed, "invalid start request", {}};
   const StartRequest& start = body.start;
   if (std::ranges::find(kTriggers, start.trigger_source) == std::end(kTriggers)) {
     error.faults.push_back({"/triggerSource", FaultOfWord(start.trigger_source, kTriggers)});
@@ -103,19 +103,20 @@ Status CheckStart(const StartBody& body) {
                             "reserved for runs that the server names"});
   }
   if (!body.plan_version.empty() && body.plan_id.empty()) {
-    error.faults.push_back({"/planVersion", "is of a registered plan and needs planId"});
+    error.faults.push_back(
+        {"/planVersion", "selects a version of a registered plan and needs planId"});
   }
   if (error.faults.empty()) return Ok();
   return error;
 }
 
-// Which of the three ways names the plan, and the document if it is registered.
+// Checks that the plan is given in exactly one way, and loads the document of a registered plan.
 Status ResolvePlan(Api& api, const ApiCall& call, StartBody& body) {
   const int ways = int(!body.start.plan.empty()) + int(body.start.plan_ref.has_value()) +
                    int(!body.plan_id.empty());
   if (ways != 1) {
     return Error{ErrorCode::kSchemaValidationFailed,
-                 "the plan is not clear",
+                 "missing or ambiguous plan",
                  {{"", "needs exactly one of plan, planRef and planId"}}};
   }
   if (body.plan_id.empty()) return Ok();
@@ -152,20 +153,20 @@ void StartRun(Api& api, CallPtr call) {
   StartRequest& start = body->start;
   start.tenant_id = call->tenant();
   start.triggered_by = api.ActorOf(*call).id;
-  // A trace that nobody asked for is not worth a place in the log.
+  // Don't persist a trace that the client did not ask for.
   if (!call->request().Header("traceparent").empty()) {
     start.traceparent = Traceparent(call->trace());
     start.tracestate = call->trace().state;
   }
-  // The key of the request makes the run's id, so that also a repetition after a restart, whose
-  // answer is forgotten, starts nothing twice.
+  // Derive the run id from the Idempotency-Key, so that even a retry after a restart, when the
+  // answer is no longer known, starts no second run.
   if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->IdOfKey();
-  // A plan that is compiled already needs neither disk nor network, and is started from here.
+  // A plan that is already compiled needs neither disk nor network; start it on this thread.
   if (body->plan_id.empty() && !start.plan_ref && api.engine().IsReadyFor(start)) {
     auto prepared = api.engine().Prepare(start);
     if (!prepared) return FailToStart(*call, prepared.error());
     prepared->order.answer = [&api, call, wait](const Result<StartedRun>& started) {
-      // Who is told first that the run is durable is told before anything follows from it.
+      // The start is reported as durable before anything that follows from it, including the end.
       AnswerStarted(api, call, started, wait, MayHaveEnded::kNo);
     };
     return api.engine().Submit(*std::move(prepared));
@@ -250,7 +251,7 @@ void GetSnapshot(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
   const auto run = api.FindRun(*call, run_id);
   if (!run) return;
-  // Reads see every durable event, so what is not there yet has not been acknowledged either.
+  // Reads see every durable event, so a missing event has not been acknowledged either.
   if (consistent && run->state.last_seq < EventSeq(static_cast<std::uint64_t>(*consistent))) {
     return call->Fail(HttpCode::kPreconditionFailed,
                       "the log ends at " + std::to_string(run->state.last_seq.value()) +
@@ -290,7 +291,7 @@ void ExplainRun(Api& api, CallPtr call) {
   if (!run) return;
   const auto why = api.engine().Why(run_id);
   if (!why) return call->Fail(why.error());
-  // Read before: what is told is of this event or a later one.
+  // The watermark was read first, so the explanation is of this event or a later one.
   call->Json(200, ToWire(*why), WatermarkOf(run->state.last_seq.value()));
 }
 
@@ -308,7 +309,7 @@ void SendSignal(Api& api, CallPtr call) {
   AnswerDecision(*call, decision);
 }
 
-// The decision records, from the run's own log.
+// Reads the decision events from the run's log.
 void ListSignals(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
   const auto run = api.FindRun(*call, run_id);

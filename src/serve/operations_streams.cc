@@ -124,7 +124,7 @@ void ReadStream(Api& api, CallPtr call) {
   std::int64_t from = start.value_or(0);
   if (from < 0) from = std::max<std::int64_t>(0, static_cast<std::int64_t>(info->chunks) + from);
   if (call->request().Header("accept").find("text/event-stream") != std::string_view::npos) {
-    // A client that comes back says what it has seen.
+    // A reconnecting client reports what it has seen.
     const auto seen = LastEventId(call->request());
     if (!seen) return call->Fail(seen.error());
     if (*seen) from = static_cast<std::int64_t>(**seen) + 1;
@@ -189,8 +189,7 @@ namespace {
 
 void AnswerDead(ApiCall& call, const Result<bool>& found) {
   if (!found) return call.Fail(found.error());
-  if (!*found)
-    return call.Fail(Error{ErrorCode::kNotFound, "there is no such message that was given up", {}});
+  if (!*found) return call.Fail(Error{ErrorCode::kNotFound, "there is no such dead message", {}});
   call.Json(200, "{}");
 }
 

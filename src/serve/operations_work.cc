@@ -104,7 +104,7 @@ void AnswerPoll(ApiCall& call, Result<PollAnswer> answer) {
   call.Answer(reply);
 }
 
-// Of what a worker has not uploaded it cannot say that it made it.
+// A worker may only report artifacts that its tenant uploaded.
 void CheckArtifacts(Api& api, const ApiCall& call, ReportBody& report) {
   const Status theirs = api.artifact_owners().Check(call.tenant(), report.artifacts);
   if (theirs) return;
@@ -163,14 +163,14 @@ void RegisterWorker(Api& api, CallPtr call) {
 void PollWork(Api& api, CallPtr call) {
   auto body = call->Read<PollBody>();
   if (!body) return;
-  // Who has nothing to say need not ask again and again while the server stops.
+  // While the server stops, refuse polls that carry no reports or heartbeats.
   if (api.draining() && body->reports.empty() && body->heartbeats.empty()) {
     return call->Fail(HttpCode::kNotReady, "the server is stopping");
   }
   const bool has_artifacts = std::ranges::any_of(
       body->reports, [](const ReportBody& report) { return !report.artifacts.empty(); });
   if (!has_artifacts) return Poll(api, std::move(call), *std::move(body));
-  // Whose they are is asked of the store.
+  // The check of the artifacts' owners reads the store.
   const std::string party = call->party();
   api.RunOnPool(party, [&api, call = std::move(call), body = *std::move(body)]() mutable {
     for (ReportBody& report : body.reports) CheckArtifacts(api, *call, report);

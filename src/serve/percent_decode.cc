@@ -17,7 +17,7 @@ int HexValue(char c) {
 }  // namespace
 
 std::optional<std::string> PercentDecode(std::string_view text, PlusMeans plus) {
-  // Nearly all that is sent stands for itself.
+  // Fast path: most input needs no decoding.
   if (std::ranges::all_of(text, StandsForItself)) return std::string(text);
   std::string decoded;
   decoded.reserve(text.size());

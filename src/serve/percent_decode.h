@@ -7,15 +7,14 @@
 
 namespace everstep {
 
-// In a path a plus is a plus; in a query, as forms write it, a space.
+// A plus in a path is a plus; in a query, which uses form encoding, it is a space.
 enum class PlusMeans : std::uint8_t { kPlus, kSpace };
 
-// A character that is the same before and after it is decoded, wherever it stands.
+// Whether percent-decoding leaves the character unchanged in any position.
 inline bool StandsForItself(char c) { return c > 0x20 && c < 0x7f && c != '%' && c != '+'; }
 
-// One segment of a path or one word of a query, decoded once: "%2F" is a slash that separates
-// nothing. Nothing when an escape is malformed, or the result is not UTF-8 or holds a control
-// character.
+// Decodes one path segment or one query word, once: "%2F" becomes a slash that separates nothing.
+// Nullopt if an escape is malformed, or the result is not UTF-8 or contains a control character.
 std::optional<std::string> PercentDecode(std::string_view text, PlusMeans plus);
 
 }  // namespace everstep

@@ -41,14 +41,14 @@ Result<std::optional<std::string>> ReadPrivateFile(const std::string& path, std:
     if (got == 0) return std::optional<std::string>(std::move(bytes));
     bytes.append(piece, static_cast<std::size_t>(got));
     if (bytes.size() > bytes_max) {
-      return Error{ErrorCode::kStoreCorrupt, path + ": is larger than it can be", {}};
+      return Error{ErrorCode::kStoreCorrupt, path + ": larger than the maximum for this file", {}};
     }
   }
 }
 
 Status WritePrivateFile(const std::string& path, std::string_view bytes) {
   const std::string fresh = path + ".new";
-  // One that a crash left behind may have been opened by others: never write into it.
+  // A leftover from a crash may still be open in another process: never write into it.
   if (::unlink(fresh.c_str()) != 0 && errno != ENOENT) return Failed(fresh);
   UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return Failed(fresh);

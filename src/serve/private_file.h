@@ -12,11 +12,12 @@ namespace everstep {
 
 // Small files that only their owner may read (0600).
 
-// Nothing: there is no such file. kStoreIo; kStoreCorrupt: larger than `bytes_max`.
+// Returns nullopt if the file does not exist. Fails with kStoreIo, or with kStoreCorrupt if it is
+// larger than `bytes_max`.
 Result<std::optional<std::string>> ReadPrivateFile(const std::string& path, std::size_t bytes_max);
 
-// Replaces the file as a whole: after a crash there is the old one or the new one. Durable on
-// return. kStoreIo: the old one is still there.
+// Atomically replaces the file: after a crash either the old or the new content is there. Durable
+// on return. On kStoreIo the old file is unchanged.
 Status WritePrivateFile(const std::string& path, std::string_view bytes);
 
 std::string RandomBytes(Random& random, std::size_t count);
