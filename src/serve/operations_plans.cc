@@ -18,7 +18,7 @@ namespace {
 
 struct PlanList {
   std::vector<RegisteredPlan> plans;
-  std::string cursor;  // of the next page; empty: no more
+  std::string cursor;  // of the next page; empty if this is the last
 };
 template <typename F>
 void Describe(F& f, PlanList& list) {
@@ -51,7 +51,7 @@ void Describe(F& f, CheckedPlan& plan) {
   f.Required("warnings", plan.warnings);
 }
 
-// A cursor is the name of the last plan, which has a NUL between its parts.
+// A cursor is derived from the last plan's registry name, with its NUL replaced by a bar.
 std::string CursorOf(const RegisteredPlan& plan) { return plan.plan_id + "|" + plan.plan_version; }
 
 std::string AfterOf(const std::string& cursor) {
@@ -65,7 +65,7 @@ void AnswerPlans(Api& api, ApiCall& call, const std::string& plan_id) {
   const std::string cursor = query.Text("cursor").value_or("");
   const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(100));
   if (!cursor.empty() && AfterOf(cursor).empty()) {
-    query.Refuse("cursor", "is not the cursor of a page before");
+    query.Refuse("cursor", "is not a cursor returned by a previous page");
   }
   if (const Status read = query.Finish(); !read) return call.Fail(read.error());
   auto plans = api.plans().List(call.tenant(), plan_id, AfterOf(cursor), limit);
@@ -83,7 +83,7 @@ bool IsJsonText(std::string_view document) {
   return first != std::string_view::npos && document[first] == '{';
 }
 
-// The whole of an artifact goes out piece by piece, as fast as the client takes it.
+// Streams a whole artifact piece by piece, as fast as the client reads it.
 class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
  public:
   ArtifactSender(Api& api, std::string party, std::unique_ptr<ArtifactStore::Reader> reader,
@@ -107,7 +107,8 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
     const std::lock_guard lock(mutex_);
     while (!over_ && stream_->queued() < kQueuedMax) {
       const auto piece = reader_->Next();
-      // Damaged bytes are found at the end: without its end the answer is not taken for whole.
+      // Corruption is detected at the end of the file. Leave the response incomplete, so that the
+      // client does not accept it.
       if (!piece) return Finish(false);
       if (piece->empty()) return Finish(true);
       if (!stream_->Write(*piece)) return Finish(false);
@@ -121,14 +122,15 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
 
   Api& api_;
   const std::string party_;
-  std::mutex mutex_;  // one piece at a time
+  std::mutex mutex_;  // serializes Send
   std::unique_ptr<ArtifactStore::Reader> reader_;
   std::shared_ptr<ReplyStream> stream_;
   bool over_ = false;
 };
 
-// Bytes are kept once, whoever made them. A tenant may read what it uploaded, and what a run of its
-// own has made. What was only appended to a log says nothing: it is the writer's own word.
+// Identical bytes are stored once for all tenants. A tenant may read what it uploaded and what the
+// engine recorded for one of the tenant's runs. A reference in an appended log proves nothing:
+// anybody can write one.
 bool IsTheirs(Api& api, const ApiCall& call, const std::string& sha256, const std::string& run_id) {
   if (!DigestFromHex(sha256)) return false;
   if (api.artifact_owners().Has(call.tenant(), sha256)) return true;
@@ -220,21 +222,22 @@ void GetArtifact(Api& api, CallPtr call) {
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string& sha256 = call->Parameter("sha256");
   if (!IsTheirs(api, *call, sha256, run_id)) {
-    return call->Fail(Error{ErrorCode::kArtifactNotFound,
-                            "there is no artifact " + sha256 + " of yours, or of the run",
-                            {}});
+    return call->Fail(
+        Error{ErrorCode::kArtifactNotFound,
+              "there is no artifact " + sha256 + " that this tenant uploaded or this run produced",
+              {}});
   }
   const std::string etag = "\"" + sha256 + "\"";
   if (NoneMatchHas(call->request().Header("if-none-match"), etag)) {
     return call->Reply({304, {{"ETag", etag}}, {}});
   }
   auto reader = api.artifacts().NewReader("artifact:sha256:" + sha256);
-  // Where artifacts lie on this machine is nobody's business.
+  // Don't reveal the reason: the error may contain local paths.
   if (!reader) {
     return call->Fail(Error{ErrorCode::kArtifactNotFound, "there is no artifact " + sha256, {}});
   }
   ServerResponse head;
-  // Whatever somebody has put there is not for a browser to run.
+  // Prevent browsers from executing uploaded content.
   head.headers = {{"Content-Type", "application/octet-stream"},
                   {"Content-Disposition", "attachment; filename=\"" + sha256 + "\""},
                   {"X-Content-Type-Options", "nosniff"},

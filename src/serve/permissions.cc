@@ -42,13 +42,13 @@ constexpr std::array<RoleRule, kRoleCount> kRoles = {{
      PermissionSet(kRunRead, kEventRead, kPlanRead, kAlertRead, kAuditRead)},
 }};
 
-constexpr bool RulesStandAtTheirRoles() {
+constexpr bool RolesIndexTheirRules() {
   for (std::size_t i = 0; i < kRoles.size(); ++i) {
     if (static_cast<std::size_t>(kRoles[i].role) != i) return false;
   }
   return true;
 }
-static_assert(RulesStandAtTheirRoles());
+static_assert(RolesIndexTheirRules());
 
 }  // namespace
 

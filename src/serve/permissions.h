@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// What a call needs. Named as in docs/security.md.
+// What a call requires. The names are those in docs/security.md.
 enum class Permission : std::uint8_t {
   kRunRead,
   kRunStart,
@@ -29,17 +29,17 @@ enum class Permission : std::uint8_t {
   kAlertRead,
   kMetricsRead,
   kSinkRead,
-  kSinkOperate,  // pause, resume, send dead letters again, give them up
+  kSinkOperate,  // pause and resume; replay and purge dead letters
   kSinkWrite,
   kWorkDo,
   kAuditRead,
   kTokenManage,
-  kTenantAny,  // tokens and audit entries of other tenants too
+  kTenantAny,  // also tokens and audit entries of other tenants
 };
 inline constexpr int kPermissionCount = static_cast<int>(Permission::kTenantAny) + 1;
 std::string_view Name(Permission permission);  // "run.read"
 
-// The roles that a token can have.
+// The roles a token can have.
 enum class Role : std::uint8_t {
   kViewer,
   kOperator,
@@ -84,17 +84,18 @@ using RoleSet = SetOf<Role>;
 struct RoleRule {
   Role role;
   std::string_view name;
-  std::string_view actor_role;  // what the engine calls it, for signals: "Operator"
+  std::string_view actor_role;  // the engine's name for signals: "Operator"
   PermissionSet permissions;
 };
-// The one table of who may do what; in the order of the enum. What is not in it is denied.
+// The single table of what each role may do, in the order of the enum. Everything else is denied.
 std::span<const RoleRule> RoleRules();
 
 PermissionSet PermissionsOf(RoleSet roles);
-// The engine's names of the roles, each once.
+// The engine's names for the roles, without duplicates.
 std::vector<std::string> ActorRolesOf(RoleSet roles);
 
-// Whether one who may do `own` may hand out these roles: nobody gives away more than he has.
+// Whether a caller with permissions `own` may grant these roles. Nobody can grant more than they
+// have.
 bool MayGrant(PermissionSet own, RoleSet roles);
 
 }  // namespace everstep

@@ -22,7 +22,7 @@ PlanRegistry::PlanRegistry(StateStore& store, Committer& committer, PlanLibrary&
                            Clock& clock)
     : store_(store), committer_(committer), library_(library), clock_(clock) {}
 
-// Neither part has a NUL, so names sort by plan and then by version.
+// Neither part contains a NUL, so names sort by plan and then by version.
 std::string PlanRegistry::NameOf(const std::string& plan_id, const std::string& version) {
   return plan_id + '\0' + version;
 }
@@ -37,7 +37,7 @@ Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenan
   Registered registered;
   registered.plan = {(*plan)->plan_id, (*plan)->plan_version, ToHex((*plan)->sha256), clock_.Now(),
                      by};
-  // Looked up and written between two commits, so that of two at once one is the first.
+  // Look up and write between two commits, so that of two concurrent registrations one is first.
   const Status put = committer_.BetweenCommits([&]() -> Status {
     const auto known = store_.Read()->FindDocument(key);
     if (!known) return known.error();
@@ -46,8 +46,8 @@ Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenan
       if (!before) return before.error();
       if (before->sha256 != registered.plan.sha256) {
         return Error{ErrorCode::kPlanVersionTaken,
-                     "plan " + before->plan_id + " has a version " + before->plan_version +
-                         " already, with the SHA-256 " + before->sha256,
+                     "plan " + before->plan_id + " already has a version " + before->plan_version +
+                         " with the SHA-256 " + before->sha256,
                      {}};
       }
       registered = {*std::move(before), true};

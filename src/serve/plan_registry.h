@@ -15,7 +15,7 @@
 
 namespace everstep {
 
-// A plan as it is registered: found by tenant, id and version, kept by its digest.
+// A registered plan: found by tenant, id and version, and stored by its digest.
 struct RegisteredPlan {
   std::string plan_id;
   std::string plan_version;
@@ -33,27 +33,28 @@ void Describe(F& f, RegisteredPlan& plan) {
   f("registeredBy", plan.registered_by);
 }
 
-// The plans that tenants have given names. A version, once registered, means the same document for
-// ever. Thread-safe; blocks on the store.
+// The plans registered by tenants. A registered version refers to the same document forever.
+// Thread-safe; blocks on the store.
 class PlanRegistry {
  public:
   PlanRegistry(StateStore& store, Committer& committer, PlanLibrary& library, Clock& clock);
 
   struct Registered {
     RegisteredPlan plan;
-    bool existing = false;  // it was registered before, with the same bytes
+    bool existing = false;  // this version was already registered with the same bytes
   };
-  // Faults as ReadPlan; kPlanVersionTaken: this version is another document.
+  // Faults as in ReadPlan. kPlanVersionTaken if the version is registered with other content.
   Result<Registered> Register(const std::string& tenant_id, std::string_view document,
                               const std::string& by);
-  // An empty version: the one registered last. kPlanNotFound.
+  // An empty version finds the one registered last. kPlanNotFound if there is none.
   Result<RegisteredPlan> Find(const std::string& tenant_id, const std::string& plan_id,
                               const std::string& version);
-  // In order of id and version; `after` is a page's last name (see NameOf).
+  // Sorted by id and version; `after` is the last name of the previous page (see NameOf).
   Result<std::vector<RegisteredPlan>> List(const std::string& tenant_id, const std::string& plan_id,
                                            const std::string& after, std::size_t limit);
-  // The document of a registered plan, and the plan itself.
+  // The document of a registered plan.
   Result<std::string> Document(const RegisteredPlan& plan);
+  // The compiled plan.
   Result<std::shared_ptr<const Plan>> Compiled(const RegisteredPlan& plan);
 
   static std::string NameOf(const std::string& plan_id, const std::string& version);

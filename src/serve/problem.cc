@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kFaultsMax = 100;
 constexpr std::chrono::seconds kSoon{1};
-constexpr std::chrono::seconds kLater{30};  // somebody has to make room
+constexpr std::chrono::seconds kLater{30};  // somebody has to free space
 
 struct ErrorRow {
   ErrorCode code;
@@ -24,36 +24,36 @@ using enum ErrorCode;
 
 constexpr std::array<ErrorRow, kErrorCodeCount> kErrors = {{
     {kInvalidJson, 400, "The body is not JSON"},
-    {kInvalidArgument, 400, "An argument is wrong"},
-    {kSchemaValidationFailed, 422, "The document does not fit its schema"},
-    {kEventTypeUnknown, 422, "The event type is not known"},
-    {kIdempotencyKeyMismatch, 422, "The event's idempotency key is not the one of its fields"},
+    {kInvalidArgument, 400, "Invalid argument"},
+    {kSchemaValidationFailed, 422, "The document does not match its schema"},
+    {kEventTypeUnknown, 422, "Unknown event type"},
+    {kIdempotencyKeyMismatch, 422, "The event's idempotency key does not match its fields"},
     {kEventTooLarge, 413, "The event is too large"},
-    {kInvalidPlan, 422, "The plan has faults"},
-    {kInvalidInput, 422, "The inputs do not fit the plan"},
-    {kPlanSchemaVersionUnknown, 422, "The plan's schema version is not known"},
-    {kPlanIntegrityValidationFailed, 422, "The plan is not the one of the reference"},
+    {kInvalidPlan, 422, "Invalid plan"},
+    {kInvalidInput, 422, "The inputs do not match the plan"},
+    {kPlanSchemaVersionUnknown, 422, "Unknown schema version of the plan"},
+    {kPlanIntegrityValidationFailed, 422, "The plan's digest differs from the reference"},
     {kPlanRefMismatch, 422, "The plan and its reference disagree"},
-    {kPlanUriNotAllowed, 422, "Plans are not read from there"},
+    {kPlanUriNotAllowed, 422, "Plans may not be read from this URI"},
     {kPlanUnavailable, 422, "The plan cannot be read"},
-    {kCapabilityNotSupported, 422, "The plan needs what is not there"},
+    {kCapabilityNotSupported, 422, "The plan needs an unsupported capability"},
     {kTargetAdapterMismatch, 422, "The plan is for another engine"},
     {kExpressionFailed, 422, "An expression failed"},
-    {kSignalInvalidPayload, 422, "The signal's payload is wrong"},
+    {kSignalInvalidPayload, 422, "Invalid signal payload"},
     {kRunNotFound, 404, "There is no such run"},
-    {kRunAlreadyExists, 409, "The run exists"},
-    {kRunScopeMismatch, 409, "The run has another scope"},
+    {kRunAlreadyExists, 409, "The run already exists"},
+    {kRunScopeMismatch, 409, "The run has a different scope"},
     {kRunNotStarted, 409, "The run has not started"},
     {kRunPaused, 409, "The run is paused"},
     {kRunTerminal, 409, "The run has ended"},
     {kRunExpired, 410, "The run was removed"},
     {kRunQuarantined, 409, "The run is quarantined"},
-    {kInvalidTransition, 409, "The state does not allow this"},
+    {kInvalidTransition, 409, "The current state does not allow this"},
     {kStepNotFound, 404, "There is no such step"},
     {kStepTerminal, 409, "The step has ended"},
     {kStepAttemptStale, 409, "The attempt is not the current one"},
     {kHookNotFound, 404, "There is no such hook"},
-    {kHookTerminal, 410, "The hook takes nothing more"},
+    {kHookTerminal, 410, "The hook accepts no more deliveries"},
     {kWaitNotFound, 404, "There is no such wait"},
     {kWaitTerminal, 409, "The wait has ended"},
     {kSignalDuplicate, 409, "The signal id was used for something else"},
@@ -74,22 +74,22 @@ constexpr std::array<ErrorRow, kErrorCodeCount> kErrors = {{
     {kDeadLetterNotFound, 404, "There is no such dead letter"},
     {kInboundRuleNotFound, 404, "There is no such rule"},
     {kPlanNotFound, 404, "There is no such plan"},
-    {kPlanVersionTaken, 409, "The version of the plan is another document"},
-    {kNotFound, 404, "There is nothing here"},
+    {kPlanVersionTaken, 409, "This plan version has different content"},
+    {kNotFound, 404, "Not found"},
     {kAddressInUse, 500, "The address is in use"},
-    {kServerUnavailable, 502, "Another server does not answer"},
-    {kTenantFull, 507, "The tenant has stored as much as it may"},
+    {kServerUnavailable, 502, "An upstream server does not respond"},
+    {kTenantFull, 507, "The tenant's storage limit is reached"},
     {kEngineStopped, 503, "The engine is stopping"},
-    {kStoreNotFound, 503, "The store is not there"},
-    {kStoreExists, 500, "The store exists"},
+    {kStoreNotFound, 503, "The store does not exist"},
+    {kStoreExists, 500, "The store already exists"},
     {kStoreLocked, 503, "The store is in use"},
-    {kStoreFormatNewer, 500, "The store is of a newer version"},
+    {kStoreFormatNewer, 500, "The store's format is newer than this program"},
     {kStoreCorrupt, 500, "The store is damaged"},
-    {kStoreReadOnly, 503, "The store takes no writes"},
+    {kStoreReadOnly, 503, "The store is read-only"},
     {kStoreFull, 507, "The disk is nearly full"},
     {kStoreStopped, 503, "The store has stopped"},
     {kStoreIo, 500, "The disk failed"},
-    {kIndeterminate, 503, "Whether it was written is not known; repeat the call"},
+    {kIndeterminate, 503, "The outcome of the write is unknown; repeat the call"},
 }};
 
 struct HttpRow {
@@ -101,24 +101,24 @@ struct HttpRow {
 
 constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
     {HttpCode::kBadRequest, "BAD_REQUEST", 400, "The request cannot be understood"},
-    {HttpCode::kMethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "This method is not for this path"},
-    {HttpCode::kPreconditionFailed, "PRECONDITION_FAILED", 412, "It has changed meanwhile"},
+    {HttpCode::kMethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "Method not allowed for this path"},
+    {HttpCode::kPreconditionFailed, "PRECONDITION_FAILED", 412, "Precondition failed"},
     {HttpCode::kIdempotencyKeyInvalid, "IDEMPOTENCY_KEY_INVALID", 400,
      "The Idempotency-Key is malformed"},
     {HttpCode::kIdempotencyKeyInUse, "IDEMPOTENCY_KEY_IN_USE", 409,
-     "A request with this Idempotency-Key is under way"},
+     "A request with this Idempotency-Key is in progress"},
     {HttpCode::kIdempotencyKeyReused, "IDEMPOTENCY_KEY_REUSED", 422,
-     "The Idempotency-Key was used for another request"},
+     "The Idempotency-Key was used for a different request"},
     {HttpCode::kIdempotencyAnswerGone, "IDEMPOTENCY_ANSWER_GONE", 410,
-     "The request was done; its answer is not kept"},
+     "The request was executed; its answer was not kept"},
     {HttpCode::kWebhookSignatureInvalid, "WEBHOOK_SIGNATURE_INVALID", 401,
      "The webhook's signature is not valid"},
     {HttpCode::kNotReady, "NOT_READY", 503, "The server is not ready"},
     {HttpCode::kContentTooLarge, "CONTENT_TOO_LARGE", 413, "The body is too large"},
-    {HttpCode::kOverloaded, "OVERLOADED", 503, "Too much is under way"},
+    {HttpCode::kOverloaded, "OVERLOADED", 503, "The server is overloaded"},
 }};
 
-constexpr bool RowsStandAtTheirCodes() {
+constexpr bool CodesIndexTheirRows() {
   for (std::size_t i = 0; i < kErrors.size(); ++i) {
     if (static_cast<std::size_t>(kErrors[i].code) != i) return false;
   }
@@ -127,7 +127,7 @@ constexpr bool RowsStandAtTheirCodes() {
   }
   return true;
 }
-static_assert(RowsStandAtTheirCodes());
+static_assert(CodesIndexTheirRows());
 
 const ErrorRow& RowOf(ErrorCode code) {
   const auto index = static_cast<std::size_t>(code);
@@ -174,14 +174,14 @@ std::string_view Name(HttpCode code) { return RowOf(code).name; }
 int StatusOf(ErrorCode code) { return RowOf(code).status; }
 
 Problem ProblemOf(const Error& error) {
-  // Both look alike to the last byte, so that nobody learns which runs other tenants have.
+  // Both answers are identical, so that nobody can find out which runs other tenants have.
   const bool hidden = error.code == kAuthzTenantForbidden || error.code == kRunNotFound;
   const ErrorRow& row = RowOf(hidden ? kRunNotFound : error.code);
   Problem problem;
   problem.status = row.status;
   problem.code = Name(row.code);
   problem.title = row.title;
-  // Messages of the server's own faults may name its files.
+  // Messages of internal errors may contain file names.
   const bool inner = hidden || (row.status >= 500 && row.code != kTenantFull);
   problem.detail = inner ? std::string(row.title) : error.message;
   if (!inner) problem.faults = error.faults;

@@ -12,7 +12,7 @@
 
 namespace everstep {
 
-// What only HTTP can say no to. Each has a page docs/errors/<NAME>.md, as every ErrorCode.
+// Error codes that only HTTP needs. Each has a page docs/errors/<NAME>.md, like every ErrorCode.
 enum class HttpCode : std::uint8_t {
   kBadRequest,
   kMethodNotAllowed,
@@ -32,30 +32,30 @@ inline constexpr int kHttpCodeCount = static_cast<int>(HttpCode::kOverloaded) + 
 // "METHOD_NOT_ALLOWED" and so on; stable, part of the API.
 std::string_view Name(HttpCode code);
 
-// An answer that is an error, RFC 9457.
+// An error response as in RFC 9457.
 struct Problem {
   int status = 500;
-  std::string_view code;   // lives as long as the process, as does the title
+  std::string_view code;   // lives as long as the process, like the title
   std::string_view title;  // the same for every problem of the code
-  std::string detail;      // of this one; for the caller's eyes
+  std::string detail;      // specific to this error; safe to show to the caller
   std::vector<Fault> faults;
   std::chrono::milliseconds retry_after{0};  // zero: no Retry-After
-  HttpHeaders headers;                       // besides those that every problem has
+  HttpHeaders headers;                       // in addition to those of every problem
 };
 
-// What a caller may know of an error. Details of the store's own troubles (5xx) stay here: they
-// name files; log the error. A run of another tenant gives the very answer of a run that is not
-// there.
+// What a caller may learn about an error. Details of internal errors (5xx) are left out because
+// they may contain file names; log the error instead. A run of another tenant gets the same answer
+// as a missing run.
 Problem ProblemOf(const Error& error);
 Problem ProblemOf(HttpCode code, std::string detail);
-// 405; `allow` as in the header: "GET, HEAD".
+// A 405; `allow` is the header's value: "GET, HEAD".
 Problem MethodNotAllowed(std::string_view allow);
 
-// The status that ProblemOf gives.
+// The status that ProblemOf uses.
 int StatusOf(ErrorCode code);
 
-// application/problem+json; never stored by a cache. At most 100 faults are written out. An empty
-// trace id is left out.
+// Formats application/problem+json, which caches must not store. Writes at most 100 faults, and
+// leaves out an empty trace id.
 ServerResponse ToResponse(const Problem& problem, std::string_view trace_id);
 
 }  // namespace everstep

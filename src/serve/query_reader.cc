@@ -33,7 +33,7 @@ QueryReader::QueryReader(std::string_view query) {
     auto value = PercentDecode(pair.substr(std::min(equals + 1, pair.size())), PlusMeans::kSpace);
     if (!name || !value) {
       const std::string where = name ? "?" + *name : std::string();
-      faults_.push_back({where, "is not percent-encoded UTF-8 without control characters"});
+      faults_.push_back({where, "must be percent-encoded UTF-8 without control characters"});
       if (!name) continue;
       value.emplace();
     }
@@ -106,7 +106,8 @@ std::optional<std::chrono::milliseconds> QueryReader::Duration(std::string_view 
 std::optional<Timestamp> QueryReader::Time(std::string_view name) {
   const std::string* value = Find(name);
   if (value == nullptr) return std::nullopt;
-  // The plus of an offset that was sent bare has become a space; a time has no other.
+  // A "+" of an offset that was sent unescaped was decoded to a space; valid times contain no
+  // spaces.
   std::string text = *value;
   if (text.size() > 6 && text[text.size() - 6] == ' ') text[text.size() - 6] = '+';
   const auto read = ParseTimestamp(text);
@@ -150,7 +151,7 @@ std::vector<std::size_t> QueryReader::Words(std::string_view name,
 Status QueryReader::Finish() {
   for (const Parameter& parameter : parameters_) {
     if (parameter.asked) continue;
-    Refuse(parameter.name, "there is no parameter " + Quoted(parameter.name) + " here" +
+    Refuse(parameter.name, "unknown parameter " + Quoted(parameter.name) +
                                DidYouMean(parameter.name, std::span(known_).first(known_count_)));
   }
   if (faults_.empty()) return Ok();

@@ -15,9 +15,9 @@
 
 namespace everstep {
 
-// The parameters of a query, read strictly, all faults at once. Asking for a parameter makes it
-// known; one that nobody asked for is a fault, and so is one that stands twice. `query` is as sent;
-// names that are asked for must live as long as the reader. One thread.
+// Parses query parameters strictly and reports all faults at once. Asking for a parameter makes it
+// known; unknown and repeated parameters are faults. `query` is as received; names passed in must
+// outlive the reader. Not thread-safe.
 class QueryReader {
  public:
   explicit QueryReader(std::string_view query);
@@ -28,14 +28,14 @@ class QueryReader {
   std::optional<std::chrono::milliseconds> Duration(std::string_view name,
                                                     std::chrono::milliseconds max);
   std::optional<Timestamp> Time(std::string_view name);
-  // One of the words; its index.
+  // Returns the index of the given word.
   std::optional<std::size_t> Word(std::string_view name, std::span<const std::string_view> words);
-  // Several of them with commas between; each once.
+  // Several words separated by commas; duplicates are dropped.
   std::vector<std::size_t> Words(std::string_view name, std::span<const std::string_view> words);
 
   void Refuse(std::string_view name, std::string message);
 
-  // kInvalidArgument; the pointers of faults are "?name".
+  // Returns kInvalidArgument if there were faults; their pointers are "?name".
   Status Finish();
 
  private:
@@ -44,7 +44,7 @@ class QueryReader {
     std::string value;
     bool asked = false;
   };
-  // That an operation asks for.
+  // The number of parameters that one operation can ask for.
   static constexpr std::size_t kKnownMax = 32;
 
   const std::string* Find(std::string_view name);

@@ -9,7 +9,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kLimitsPerTenantMax = 1'000;
-constexpr std::size_t kNameBytesMax = 200;  // as RemoteWork has it
+constexpr std::size_t kNameBytesMax = 200;  // same as in RemoteWork
 
 struct QueueLimit {
   std::uint32_t concurrency = 0;
@@ -19,7 +19,7 @@ void Describe(F& f, QueueLimit& limit) {
   f.Required("concurrency", limit.concurrency);
 }
 
-// Of no tenant, so that one list has them all; no tenant's id has a NUL.
+// The tenant is empty so that one listing returns all limits. Tenant ids contain no NUL.
 DocumentKey DocumentOf(const std::string& tenant_id, const std::string& queue) {
   return {DocumentKind::kQueue, "", tenant_id + '\0' + queue};
 }
@@ -28,7 +28,7 @@ DocumentKey DocumentOf(const std::string& tenant_id, const std::string& queue) {
 
 QueueLimits::QueueLimits(StateStore& store, Committer& committer, RemoteWork& work)
     : store_(store), committer_(committer), work_(work) {
-  // What a store that cannot be read means is said by those who need more of it.
+  // Ignore the error: components that depend on the store report it.
   (void)Load();
 }
 
@@ -53,7 +53,7 @@ Status QueueLimits::Load() {
 Status QueueLimits::Set(const std::string& tenant_id, const std::string& queue,
                         std::uint32_t limit) {
   if (queue.empty() || queue.size() > kNameBytesMax) {
-    return Error{ErrorCode::kInvalidArgument, "the name of a queue has 1 to 200 bytes", {}};
+    return Error{ErrorCode::kInvalidArgument, "a queue name must have 1 to 200 bytes", {}};
   }
   const std::lock_guard lock(mutex_);
   const DocumentKey key = DocumentOf(tenant_id, queue);
@@ -69,8 +69,8 @@ Status QueueLimits::Set(const std::string& tenant_id, const std::string& queue,
     if (!all) return all.error();
     if (!*found && all->size() >= kLimitsPerTenantMax) {
       return Error{ErrorCode::kAdmissionRejected,
-                   "limits are set for " + std::to_string(kLimitsPerTenantMax) +
-                       " queues already; take one back with {\"concurrency\": 0}",
+                   "limits are already set for " + std::to_string(kLimitsPerTenantMax) +
+                       " queues; remove one with {\"concurrency\": 0}",
                    {}};
     }
   }

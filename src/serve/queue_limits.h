@@ -11,15 +11,15 @@
 
 namespace everstep {
 
-// How many tasks of a queue workers may hold at once: set by operators, and kept over restarts.
-// Thread-safe; blocks on the store.
+// Limits on how many tasks of a queue workers may hold at once, set by operators and persisted
+// across restarts. Thread-safe; blocks on the store.
 class QueueLimits {
  public:
-  // Limits that were set before hold again. All must outlive it.
+  // Applies the limits persisted earlier. All arguments must outlive it.
   QueueLimits(StateStore& store, Committer& committer, RemoteWork& work);
 
-  // Durable on return, and in force. Zero: no limit any more. kInvalidArgument: no name of a queue;
-  // kAdmissionRejected: the tenant has limited a thousand queues.
+  // In force and durable on return. Zero removes the limit. kInvalidArgument if it is not a valid
+  // queue name; kAdmissionRejected if the tenant has limits on a thousand queues already.
   Status Set(const std::string& tenant_id, const std::string& queue, std::uint32_t limit);
 
  private:
@@ -28,7 +28,7 @@ class QueueLimits {
   StateStore& store_;
   Committer& committer_;
   RemoteWork& work_;
-  std::mutex mutex_;  // what holds is what was written last
+  std::mutex mutex_;  // keeps the applied limit equal to the last persisted one
 };
 
 }  // namespace everstep

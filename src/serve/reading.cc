@@ -6,8 +6,8 @@ namespace everstep {
 
 std::string FaultOfText(std::string_view text, const TextRule& rule) {
   if (text.size() > rule.bytes_max) {
-    return "has " + std::to_string(text.size()) + " bytes; at most " +
-           std::to_string(rule.bytes_max) + " are taken";
+    return "has " + std::to_string(text.size()) + " bytes; the maximum is " +
+           std::to_string(rule.bytes_max);
   }
   if (rule.accepts != nullptr && !rule.accepts(text)) {
     return "must be " + std::string(rule.expected);

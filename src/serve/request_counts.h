@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// How often each operation was answered, by class of status. Thread-safe, without locks.
+// Counts the responses of each operation by status class. Thread-safe and lock-free.
 class RequestCounts {
  public:
   RequestCounts() : rows_(Routes().size()) {}

@@ -9,12 +9,12 @@
 namespace everstep {
 namespace {
 
-// More than any template has; a longer path is nobody's.
+// More segments than any route has; longer paths match nothing.
 constexpr std::size_t kSegmentsMax = 16;
 
 struct Segments {
   std::array<std::string_view, kSegmentsMax> parts;
-  std::size_t count = 0;  // may be more than there is room for
+  std::size_t count = 0;  // may exceed the capacity of `parts`
 
   std::span<const std::string_view> all() const { return {parts.data(), count}; }
 };
@@ -52,7 +52,7 @@ std::string AllowOf(const std::vector<std::string_view>& methods) {
 struct Router::Node {
   std::vector<std::pair<std::string_view, std::unique_ptr<Node>>> words;
   std::unique_ptr<Node> parameter;
-  std::vector<const Route*> routes;  // that end here, one per method
+  std::vector<const Route*> routes;  // routes that end here, one per method
 };
 
 const std::string& RouteMatch::Parameter(std::string_view name) const {
@@ -90,8 +90,8 @@ void Router::Add(const Route& route) {
   node->routes.push_back(&route);
 }
 
-// A word that has the path but not the method leaves it to the parameter beside it:
-// GET /v1/plans/check is the plan of that name.
+// If a literal segment matches but its method does not, try the parameter next to it: GET
+// /v1/plans/check is the plan named "check".
 const Route* Router::Find(const Node& node, Words segments, std::string_view method) {
   if (segments.empty()) {
     const auto found = std::ranges::find(node.routes, method, &Route::method);
@@ -121,7 +121,7 @@ RouteMatch Router::Match(std::string_view method, std::string_view path) const {
   RouteMatch match;
   Segments segments = SegmentsOf(path);
   if (!path.starts_with('/') || segments.count > kSegmentsMax) return match;
-  // Nearly all segments stand for themselves.
+  // Fast path: most segments need no decoding.
   std::vector<std::string> decoded;
   for (std::string_view& segment : std::span(segments.parts).first(segments.count)) {
     if (std::ranges::all_of(segment, StandsForItself)) continue;
@@ -130,7 +130,7 @@ RouteMatch Router::Match(std::string_view method, std::string_view path) const {
       match.outcome = RouteMatch::Outcome::kMalformedPath;
       return match;
     }
-    decoded.reserve(segments.count);  // what is there must not move
+    decoded.reserve(segments.count);  // views into the elements must stay valid
     segment = decoded.emplace_back(*std::move(meant));
   }
   match.head = method == "HEAD";

@@ -4,11 +4,11 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kNoBody = 0;
-constexpr std::size_t kSmallBody = 64 << 10;   // a handful of words
-constexpr std::size_t kPayloadBody = 1 << 20;  // what hooks and signals bring
-constexpr std::size_t kChunkBody = 4 << 20;    // of a stream
+constexpr std::size_t kSmallBody = 64 << 10;   // a few words
+constexpr std::size_t kPayloadBody = 1 << 20;  // payloads of hooks and signals
+constexpr std::size_t kChunkBody = 4 << 20;    // one chunk of a stream
 constexpr std::size_t kPlanBody = 8 << 20;     // a plan and its inputs
-constexpr std::size_t kBatchBody = 32 << 20;   // many events, many reports
+constexpr std::size_t kBatchBody = 32 << 20;   // many events or reports
 
 using enum Permission;
 constexpr std::nullopt_t kOpen = std::nullopt;
@@ -18,7 +18,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/readyz", "getReadiness", kOpen, kNoBody},
     {"GET", "/openapi.json", "getOpenApi", kOpen, kNoBody},
     {"GET", "/docs/errors/{code}", "getErrorPage", kOpen, kNoBody},
-    // Whoever calls proves himself with a signature instead of a token.
+    // Authenticated by a signature instead of a token.
     {"POST", "/webhooks/{tenantId}/{token}", "receiveWebhook", kOpen, kPayloadBody},
     {"POST", "/webhooks/{tenantId}", "receiveSignedEvents", kOpen, kPayloadBody},
     {"GET", "/metrics", "getMetrics", kMetricsRead, kNoBody},
@@ -90,7 +90,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/messages/{messageId}/replay", "replayMessage", kQueueWrite, kSmallBody},
     {"DELETE", "/v1/messages/{messageId}", "removeMessage", kQueueWrite, kNoBody},
 
-    // What changes something needs event.append besides.
+    // Calls that change something also require event.append.
     {"POST", "/v1/devkit", "callWorld", kRunRead, kBatchBody},
 
     {"GET", "/v1/workers", "listWorkers", kRunRead, kNoBody},

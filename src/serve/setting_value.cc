@@ -20,7 +20,7 @@ struct Unit {
 constexpr Unit kByteUnits[] = {{"G", 1ULL << 30}, {"M", 1ULL << 20}, {"K", 1ULL << 10}};
 constexpr Unit kTimeUnits[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}};
 
-// More is a slip of the finger, and would overflow when it is added to something.
+// Larger values are typing errors, and could overflow when added to something.
 constexpr std::uint64_t kCountMax = 1'000'000'000;
 constexpr std::uint64_t kBytesMax = 1ULL << 50;
 constexpr std::uint64_t kTimeMax = 3'650 * 86'400'000ULL;
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> BytesOf(std::string_view text) {
   return *number * factor;
 }
 
-// A plain number would be milliseconds to some and seconds to others.
+// A number without a unit is ambiguous (milliseconds or seconds), so it is refused.
 std::optional<std::chrono::milliseconds> DurationOf(std::string_view text) {
   if (WholeNumber(text) && text != "0") return std::nullopt;
   return ParseDuration(text);

@@ -12,13 +12,13 @@
 namespace everstep {
 namespace {
 
-// Tools that can do nothing to the machine; http goes where the address policy lets it.
+// Tools that cannot affect the machine; http is restricted by the address policy.
 constexpr std::string_view kHarmlessTools[] = {"noop", "echo", "merge", "sleep", "http"};
 constexpr std::size_t kSecretBytesMax = 4 << 10;
 constexpr std::size_t kSinkBytesMax = 64 << 10;
 
-// Variables that are no settings: of the program's other commands, of the processes of steps, of
-// SDKs, of the tools that build and test Everstep.
+// Variables that are not settings: those of the program's other commands, of step processes, of
+// SDKs, and of the tools that build and test Everstep.
 constexpr std::string_view kPrefix = "EVERSTEP_";
 constexpr std::string_view kOtherVariables[] = {
     "EVERSTEP_DATA",
@@ -44,7 +44,7 @@ constexpr std::string_view kOtherVariables[] = {
     "EVERSTEP_CHAOS_RUNTIMES",
 };
 
-std::vector<std::string> Parted(std::string_view text) {
+std::vector<std::string> SplitAtCommas(std::string_view text) {
   std::vector<std::string> items;
   while (true) {
     const std::size_t comma = text.find(',');
@@ -74,7 +74,7 @@ class Loading {
     CheckVariables();
     Complete();
     if (faults_.empty()) return std::move(loaded_);
-    std::string message = "the settings do not hold";
+    std::string message = "invalid settings";
     return Error{ErrorCode::kInvalidArgument, std::move(message), std::move(faults_)};
   }
 
@@ -100,7 +100,7 @@ class Loading {
     } else if (const auto given = Variable(VariableOf(setting.key))) {
       const std::string name = VariableOf(setting.key);
       const bool list = IsList(setting.shape);
-      const std::string wrong = set(list ? Parted(*given) : std::vector{*given}, name);
+      const std::string wrong = set(list ? SplitAtCommas(*given) : std::vector{*given}, name);
       if (!wrong.empty()) faults_.push_back({name, name + " " + wrong});
     } else if (const auto found = file_.values.find(setting.key); found != file_.values.end()) {
       std::vector<std::string> texts = found->second.texts;
@@ -117,7 +117,7 @@ class Loading {
         {std::string(setting.key), ValueText(setting.shape, target), std::move(source)});
   }
 
-  // A variable that is set to nothing is not set.
+  // A variable set to the empty string counts as unset.
   std::optional<std::string> Variable(const std::string& name) const {
     if (!sources_.environment) return std::nullopt;
     auto value = sources_.environment(name);
@@ -165,8 +165,8 @@ class Loading {
     }
   }
 
-  // What differs by a letter or two from a name that there is was meant to be it. Others are only
-  // told of: a service named `everstep` has EVERSTEP_SERVICE_HOST in all pods beside it.
+  // A variable that is misspelled by a letter or two is a fault. Others are only reported, because
+  // a service named `everstep` puts EVERSTEP_SERVICE_HOST into the environment of every pod.
   void CheckVariables() {
     std::vector<std::string> known(std::begin(kOtherVariables), std::end(kOtherVariables));
     for (const Setting& setting : SettingTable()) known.push_back(VariableOf(setting.key));
@@ -187,7 +187,7 @@ class Loading {
         loaded_.strange_variables.push_back(name);
       } else {
         meant.insert(meant.find('\'') + 1, kPrefix);
-        faults_.push_back({name, "there is no such setting" + meant});
+        faults_.push_back({name, "unknown setting" + meant});
       }
     }
   }
@@ -208,7 +208,7 @@ class Loading {
     if (!wrong.empty()) return std::nullopt;
     while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
     auto secret = WebhookSecret::Parse(text);
-    if (!secret) wrong = "what " + reference + " names is no webhook secret (whsec_ and Base64)";
+    if (!secret) wrong = reference + " is not a webhook secret (whsec_ and Base64)";
     return secret;
   }
 
@@ -240,7 +240,7 @@ class Loading {
                                        : settings.overload == "delay" ? Overload::kDelay
                                                                       : Overload::kReject;
     server.authentication = !settings.dev;
-    if (settings.dev) settings.tenant_share = 100;  // there is one tenant
+    if (settings.dev) settings.tenant_share = 100;  // there is only one tenant
     server.work.tenant_share = settings.tenant_share;
     server.queue.tenant_share = settings.tenant_share;
     server.bus.tenant_share = settings.tenant_share;
@@ -248,7 +248,7 @@ class Loading {
     server.api.requests.tenant_percent = settings.tenant_share;
     server.http.tenant_share = settings.tenant_share;
     if (settings.dev) {
-      server.engine.tools.enabled.clear();  // all
+      server.engine.tools.enabled.clear();  // all tools
       server.engine.tools.allow_private_addresses = true;
       server.bus.private_addresses = true;
       server.engine.tools.plan_schemes = {"file", "https"};

@@ -23,10 +23,10 @@ SettingTarget OfTenant(AdmissionLimit& limit) {
 }
 
 constexpr TenantSetting kTenantTable[] = {
-    {"running", kCount, "runs at once", OfTenant<&AdmissionLimit::running_max>},
-    {"startsPerSecond", kNumber, "starts", OfTenant<&AdmissionLimit::starts_per_second>},
-    {"burst", kCount, "starts at once", OfTenant<&AdmissionLimit::starts_burst>},
-    {"weight", kCount, "its share, against the others'", OfTenant<&AdmissionLimit::weight>},
+    {"running", kCount, "concurrent runs", OfTenant<&AdmissionLimit::running_max>},
+    {"startsPerSecond", kNumber, "starts per second", OfTenant<&AdmissionLimit::starts_per_second>},
+    {"burst", kCount, "starts allowed in a burst", OfTenant<&AdmissionLimit::starts_burst>},
+    {"weight", kCount, "its share relative to other tenants", OfTenant<&AdmissionLimit::weight>},
 };
 
 bool HasContent(std::string_view text) {
@@ -112,7 +112,7 @@ class Reader {
     faults_.push_back({"", std::move(message), member.key_line, member.key_column});
   }
   bool IsMap(const Node& node, std::string_view key) {
-    // "limits:" with nothing below says nothing.
+    // An empty "limits:" is allowed.
     if (node.is_map() || node.kind == Node::Kind::kNull) return true;
     AddFault(node, "'" + std::string(key) + "' must be a map, not " + std::string(KindName(node)));
     return false;
@@ -123,7 +123,7 @@ class Reader {
     const auto take = [&](const Node& item) {
       auto text = ScalarText(item);
       if (text) given.texts.push_back(*std::move(text));
-      if (!text) AddFault(item, "'" + std::string(key) + "' has no value here");
+      if (!text) AddFault(item, "'" + std::string(key) + "' needs a value here");
       return text.has_value();
     };
     if (!node.is_list()) return take(node) ? std::optional(std::move(given)) : std::nullopt;
@@ -160,7 +160,7 @@ class Reader {
     file_.tenant_values[path][key] = *std::move(given);
   }
 
-  // A secret that stands in the file itself would be shown by everything that shows the file.
+  // Secrets in the file itself would be shown wherever the file is shown.
   void ReadWebhooks(const Node& map) {
     if (!IsMap(map, kWebhooks)) return;
     for (const Node& tenant : map.children()) {
@@ -199,7 +199,7 @@ SettingsFile ReadSettingsFile(std::string_view text, std::span<const std::string
   }
   faults.insert(faults.end(), document->faults.begin(), document->faults.end());
   if (!document->root.is_map()) {
-    faults.push_back({"", "settings are a map", document->root.line, document->root.column});
+    faults.push_back({"", "settings must be a map", document->root.line, document->root.column});
     return file;
   }
   Reader(file, keys, faults).ReadMap(document->root, "");

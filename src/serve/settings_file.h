@@ -13,7 +13,7 @@
 
 namespace everstep {
 
-// What `admission.tenants.<tenant>` may hold.
+// What `admission.tenants.<tenant>` may contain.
 struct TenantSetting {
   std::string_view key;
   SettingShape shape;
@@ -22,7 +22,7 @@ struct TenantSetting {
 };
 std::span<const TenantSetting> TenantSettings();
 
-// What a settings file says, before anybody asks whether it holds.
+// The content of a settings file, before its values are checked.
 struct SettingsFile {
   struct Given {
     std::vector<std::string> texts;
@@ -31,12 +31,12 @@ struct SettingsFile {
   };
   std::map<std::string, Given, std::less<>> values;  // by the key of the table
   std::map<std::string, AdmissionLimit> tenants;
-  std::map<std::string, std::map<std::string, Given>> tenant_values;  // as they were written
+  std::map<std::string, std::map<std::string, Given>> tenant_values;  // as written in the file
   std::map<std::string, Given> webhooks;                              // references, by tenant
 };
 
-// Reads YAML or JSON; `keys` are those of the table. What is wrong is added to `faults`: what is
-// not known (with what may have been meant), what is there twice, what has another shape.
+// Parses YAML or JSON; `keys` are those of the table. Adds what is wrong to `faults`: unknown keys
+// (with a suggestion), repeated keys, and values of the wrong shape.
 SettingsFile ReadSettingsFile(std::string_view text, std::span<const std::string_view> keys,
                               std::vector<Fault>& faults);
 

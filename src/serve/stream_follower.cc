@@ -34,7 +34,7 @@ void StreamFollower::GoOn() {
 void StreamFollower::Work() {
   if (over_) return;
   if (reply_->closed() || !SendAll()) return Finish();
-  // What is still queued calls again when it is taken.
+  // If data is still queued, the stream's callback continues once it is drained.
   if (reply_->queued() > 0 || waiting_.exchange(true)) return;
   const auto woken = [self = shared_from_this()] {
     self->woken_.store(true);
@@ -63,7 +63,7 @@ bool StreamFollower::SendAll() {
     }
     const bool ends = page->info.closed && next_ >= page->info.chunks;
     if (ends) text.append("event: end\ndata:\n\n");
-    // Nothing has come for a while: the line is alive.
+    // Nothing came for a while: send a comment to keep the connection alive.
     if (text.empty() && quiet) text = ": beat\n\n";
     quiet = false;
     if (!text.empty() && !reply_->Write(text)) return false;

@@ -10,9 +10,9 @@
 
 namespace everstep {
 
-// Sends a stream's chunks as server-sent events, from an index on and as they come: "id:" is the
-// index, "data:" the chunk in base64; "event: end" follows the last. Reads no more while the client
-// has not taken what was sent.
+// Sends a stream's chunks as server-sent events, starting at an index and following the stream:
+// "id:" is the index, "data:" the chunk in base64; "event: end" follows the last one. Reads no more
+// until the client has drained what was sent.
 class StreamFollower final : public std::enable_shared_from_this<StreamFollower> {
  public:
   StreamFollower(RunStreams& streams, StreamName name, std::uint64_t from,
@@ -23,14 +23,14 @@ class StreamFollower final : public std::enable_shared_from_this<StreamFollower>
         share_(std::move(share)),
         reply_(std::move(reply)) {}
 
-  // Goes on by itself until the stream or the client ends.
+  // Keeps itself alive until the stream ends or the client disconnects.
   void Begin();
 
  private:
-  // Looks what is to be done. From any thread; one works, the others tell it to look again.
+  // Sends what is due. Thread-safe: one thread works, others only make it check again.
   void GoOn();
   void Work();
-  // False: the stream has ended, or the client has.
+  // Returns false if the stream has ended or the client has disconnected.
   bool SendAll();
   void Finish();
 
@@ -38,11 +38,11 @@ class StreamFollower final : public std::enable_shared_from_this<StreamFollower>
   const StreamName name_;
   std::atomic<std::uint32_t> asked_{0};
   std::atomic<bool> waiting_{false};  // for the stream to grow
-  std::atomic<bool> woken_{false};    // it has grown, or nothing has come for a while
-  std::uint64_t next_;                // of who works, as the next three
+  std::atomic<bool> woken_{false};    // the stream has grown, or the wait has timed out
+  std::uint64_t next_;                // used only by the working thread, like the next three
   bool over_ = false;
-  PartyShares::Share share_;  // of the streams that the tenant may follow, until it is over
-  std::shared_ptr<StreamFollower> self_;  // until it is over
+  PartyShares::Share share_;              // of the tenant's stream limit, until it is over
+  std::shared_ptr<StreamFollower> self_;  // keeps it alive until it is over
   const std::shared_ptr<ReplyStream> reply_;
 };
 

@@ -8,15 +8,16 @@
 
 namespace everstep {
 
-// How much of the disk each tenant may fill with its events, documents and uploads. Reads a counter
+// Limits how much disk each tenant may use for its events, documents and uploads. Reads a counter
 // that the store maintains. Thread-safe.
 class TenantStorage {
  public:
-  // `bytes_max`: zero for no limit.
+  // `bytes_max` zero means no limit.
   TenantStorage(StateStore& store, std::uint64_t bytes_max)
       : store_(store), bytes_max_(bytes_max) {}
 
-  // kTenantFull: what the tenant has stored, with `more` bytes, exceeds the limit.
+  // Returns kTenantFull if `more` bytes on top of what the tenant has stored would exceed the
+  // limit.
   Status Check(const std::string& tenant_id, std::uint64_t more = 0);
 
  private:

@@ -10,11 +10,11 @@ namespace everstep {
 
 enum class Presence : std::uint8_t { kOptional, kRequired };
 
-// What a text of a request has to be.
+// What a text in a request must satisfy.
 struct TextRule {
   std::size_t bytes_max;
   bool (*accepts)(std::string_view);  // null: any text
-  std::string_view expected;          // "must be …": for the fault
+  std::string_view expected;          // completes "must be …" in the error
 };
 
 inline constexpr TextRule kAnyText{64 << 10, nullptr, "text"};

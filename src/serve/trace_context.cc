@@ -10,7 +10,7 @@ constexpr std::size_t kTraceparentBytes = 55;
 constexpr std::size_t kStateBytesMax = 512;
 constexpr std::size_t kStateBytesReadMax = 8'192;
 constexpr std::size_t kStateMembersMax = 32;
-constexpr std::size_t kLongMemberBytes = 128;  // the first to go where there are too many bytes
+constexpr std::size_t kLongMemberBytes = 128;  // dropped first if the state is too long
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
@@ -62,7 +62,8 @@ std::string Joined(const std::vector<std::string_view>& members) {
   return text;
 }
 
-// The list without blanks and empty members, and not too long; nothing: it is not valid.
+// Returns the list without whitespace and empty members, and cut to the size limit. Nullopt if it
+// is invalid.
 std::optional<std::string> CleanState(std::string_view state) {
   if (state.size() > kStateBytesReadMax) return std::nullopt;
   std::vector<std::string_view> members;
@@ -136,7 +137,7 @@ std::optional<TraceContext> ParseTraceContext(std::string_view traceparent,
   TraceContext context;
   context.trace_id = trace;
   context.span_id = span;
-  // Of a later version only the bit that is known.
+  // Of later versions only the known bit is used.
   context.flags = HexByte(flags) & (version == "00" ? 0xff : 0x01);
   context.state = CleanState(tracestate).value_or(std::string());
   return context;

@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// W3C Trace Context: which trace a request belongs to and which span caused it.
+// W3C Trace Context: the trace a request belongs to, and the span that caused it.
 struct TraceContext {
   std::string trace_id;  // 32 lower-case hexadecimal digits, not all zero
   std::string span_id;   // 16
@@ -20,16 +20,16 @@ struct TraceContext {
   bool operator==(const TraceContext&) const = default;
 };
 
-// Of the two headers; several tracestate headers joined with a comma. Nothing: traceparent is not
-// valid. A tracestate that is not valid is dropped alone; of one that is too long the members of
-// more than 128 bytes go first, then the last ones, as the specification says. Later versions of
-// traceparent are read as far as they are known, as the specification asks.
+// Parses the two headers; join several tracestate headers with commas first. Nullopt if traceparent
+// is invalid; an invalid tracestate is only dropped itself. As specified, a tracestate that is too
+// long first loses its members over 128 bytes and then its last ones, and later versions of
+// traceparent are parsed as far as they are known.
 std::optional<TraceContext> ParseTraceContext(std::string_view traceparent,
                                               std::string_view tracestate);
 
-// A trace of its own; not sampled: nobody has asked for it.
+// Starts a new trace, not sampled because nobody asked for it.
 TraceContext NewTrace(Random& random);
-// A span of our own in the same trace.
+// Makes a new span in the same trace.
 TraceContext ChildOf(const TraceContext& parent, Random& random);
 
 // "00-<trace>-<span>-<flags>".
