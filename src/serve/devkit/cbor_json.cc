@@ -13,7 +13,7 @@ using Kind = CborItem::Kind;
 constexpr std::string_view kBytesBegin = R"({"__type":"Uint8Array","data":")";
 constexpr std::string_view kBytesEnd = "\"}";
 
-// Reads JSON that is known to be well formed and writes it as it goes.
+// Parses JSON that is known to be well-formed and writes it as CBOR on the fly.
 class Transcoder {
  public:
   Transcoder(std::string_view json, CborWriter& cbor) : in_(json), cbor_(cbor) {}
@@ -48,7 +48,7 @@ class Transcoder {
     in_.remove_prefix(first == std::string_view::npos ? in_.size() : first);
   }
 
-  // The next mark that is no space, taken; zero at the end.
+  // Consumes and returns the next character that is not whitespace; zero at the end.
   char Take() {
     SkipSpace();
     if (in_.empty()) return '\0';
@@ -136,7 +136,7 @@ class Transcoder {
     AppendUtf8(code);
   }
 
-  // Without escapes it refers to the input.
+  // The result refers to the input if the text contains no escapes, else to text_.
   std::string_view String() {
     in_.remove_prefix(in_.empty() ? 0 : 1);
     const std::size_t plain = in_.find_first_of("\"\\");

@@ -8,14 +8,13 @@
 
 namespace everstep {
 
-// The log keeps payloads as JSON, the wire carries them as CBOR. Bytes stand in JSON as
-// {"__type":"Uint8Array","data":"<base64>"}, as Workflow DevKit itself writes them; times as
-// RFC 3339 texts.
+// The log stores payloads as JSON, the wire carries them as CBOR. Bytes are represented in JSON as
+// {"__type":"Uint8Array","data":"<base64>"}, like Workflow DevKit does; times as RFC 3339 texts.
 
-// False: it holds a number that JSON has not.
+// Returns false if the item contains a number that JSON cannot represent.
 [[nodiscard]] bool WriteJson(const CborItem& item, JsonWriter& json);
 
-// `json` must be well-formed.
+// Requires: `json` is well-formed.
 void WriteCbor(std::string_view json, CborWriter& cbor);
 
 }  // namespace everstep

@@ -13,7 +13,7 @@ constexpr std::string_view kUndefined = "-1";
 
 class Parts {
  public:
-  // The value's place.
+  // Returns the value's index in the list.
   std::size_t Add(const Value& value) {
     const std::size_t place = parts_.size();
     parts_.emplace_back();
@@ -62,7 +62,7 @@ Result<std::string> DevaluePayload(const Value& value) {
   Parts parts;
   parts.Add(value);
   if (parts.readable()) return payload.append(parts.List());
-  return Error{ErrorCode::kInvalidArgument, "a member cannot be called __proto__", {}};
+  return Error{ErrorCode::kInvalidArgument, "a member must not be named __proto__", {}};
 }
 
 }  // namespace everstep

@@ -7,9 +7,9 @@
 
 namespace everstep {
 
-// A payload as Workflow DevKit's runtime writes it: "devl", and the value in the notation of the
-// npm package devalue, a list whose parts name each other by their places in it.
-// kInvalidArgument: a member is called __proto__, which its reader refuses.
+// Encodes a payload as Workflow DevKit's runtime does: "devl", and the value in the format of the
+// npm package devalue, a list whose elements refer to each other by index. kInvalidArgument if a
+// member is named __proto__, which devalue's parser refuses.
 Result<std::string> DevaluePayload(const Value& value);
 
 }  // namespace everstep

@@ -13,15 +13,16 @@ constexpr std::size_t kAttributesMax = 64;
 constexpr std::size_t kKeyCharactersMax = 256;
 constexpr std::size_t kValueBytesMax = 256;
 constexpr std::size_t kChangesBytesMax = 8 << 10;
-// The store walks from the newest change back to the oldest that is asked for: few large reads.
+// The store walks from the newest change back to the oldest one requested, so prefer few large
+// reads.
 constexpr std::size_t kEventsPerRead = 10'000;
-// Changes that are read at once are not worth a place in the cache if they are fewer.
+// Fewer changes than this are not worth caching.
 constexpr std::size_t kWorthKeeping = 64;
 constexpr std::size_t kViewsKept = 1'024;
 
 using Kind = CborItem::Kind;
 
-// As JavaScript counts: UTF-16 units.
+// Counts UTF-16 code units, like JavaScript.
 std::size_t UnitsOf(std::string_view utf8) {
   std::size_t units = 0;
   for (const char c : utf8) {
@@ -44,7 +45,7 @@ std::optional<WorldError> CheckOne(const CborItem& key, const CborItem& value, b
                                   "\" starts with reserved prefix \"$\"");
   }
   if (value.kind == Kind::kNull) return std::nullopt;
-  // A promise that the log cannot keep is better not made.
+  // Refuse the retention promise: the log cannot keep it.
   if (key.text == "$retention") {
     return WorldError::Attributes(
         "$retention: payloads stay in the log until their run is removed; start the run without "
@@ -59,7 +60,7 @@ std::optional<WorldError> CheckOne(const CborItem& key, const CborItem& value, b
   return std::nullopt;
 }
 
-// CBOR of a text that is JSON, to be looked at.
+// Parses JSON by way of CBOR; the item refers to `bytes`.
 Result<CborItem> Look(std::string_view json, std::string& bytes) {
   CborWriter cbor(bytes);
   WriteCbor(json, cbor);
@@ -159,7 +160,7 @@ Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
   AttributeView view;
   std::string bytes;
   if (cache != nullptr && last != EventSeq()) {
-    // One of a later moment is no use.
+    // A cached view of a later moment is useless here.
     if (auto known = cache->Find(run.run_no); known && known->seen <= last)
       view = *std::move(known);
   }

@@ -12,17 +12,17 @@
 
 namespace everstep {
 
-// A run's attributes: short texts that the application sets with run_created and attr_set.
+// A run's attributes: short texts set by the application through run_created and attr_set.
 using RunAttributes = std::map<std::string, std::string, std::less<>>;
 
-// The attributes that a run has after the change `seen`.
+// The attributes of a run after the change `seen`.
 struct AttributeView {
   RunAttributes attributes;
   EventSeq seen;
 };
 
-// What was folded of runs with many changes, so that the next look reads what came since. Keeps a
-// bounded number. Thread-safe.
+// Caches the folded attributes of runs with many changes, so that the next read only has to fold
+// newer ones. Bounded. Thread-safe.
 class AttributeCache {
  public:
   std::optional<AttributeView> Find(RunNo run);
@@ -30,21 +30,22 @@ class AttributeCache {
 
  private:
   std::mutex mutex_;
-  std::map<RunNo, AttributeView> views_;  // guarded by mutex_, as the next
-  std::deque<RunNo> order_;               // in which they were added
+  std::map<RunNo, AttributeView> views_;  // guarded by mutex_, like the next
+  std::deque<RunNo> order_;               // in the order in which they were added
 };
 
-// What is wrong with the attributes in the data of run_created; nothing: they are fine.
+// Returns what is wrong with the attributes in the data of run_created; nullopt if they are valid.
 std::optional<WorldError> CheckInitialAttributes(const CborItem* data);
-// What is wrong with the data of attr_set.
+// Returns what is wrong with the data of attr_set; nullopt if it is valid.
 std::optional<WorldError> CheckAttributeChanges(const CborItem* data);
-// Whether the run would have too many after the changes.
+// Returns an error if the run would have too many attributes after the changes.
 std::optional<WorldError> CheckAttributeCount(const RunAttributes& before, const CborItem& data);
 
-// Makes the changes of an attr_set that was checked.
+// Applies the changes of an attr_set. Requires: CheckAttributeChanges has accepted it.
 void ApplyAttributeChanges(const CborItem& data, RunAttributes& attributes);
 
-// Folded from the run's log. `created` is the data of its run_created, JSON. `cache` may be null.
+// Folds the attributes from the run's log. `created` is the data of its run_created, as JSON.
+// `cache` may be null.
 Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
                                      std::string_view created, AttributeCache* cache);
 

@@ -16,7 +16,7 @@ NewMessage ReplayMessage(const StoredRun& run) {
 
 namespace {
 
-// The message whose handler began the step last; empty: it was begun otherwise.
+// The id of the message whose handler last started the step; empty if it was started otherwise.
 std::string OwnerOf(StateReader& reader, const StoredRun& run, EventSeq started) {
   const auto events = reader.ReadEvents(
       run, {.after = EventSeq(started.value() - 1), .until = started, .limit = 1});
@@ -40,7 +40,7 @@ std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string&
   bool has_step = false;
   bool has_wait = false;
   bool has_hook = false;
-  EventSeq running;  // the start of a step that runs
+  EventSeq running;  // the start of a running step
   const auto look = [&](const EntityKey& key, const EntityState& entity) {
     has_step |= key.kind == EntityKind::kStep && (entity.status == EntityStatus::kPending ||
                                                   entity.status == EntityStatus::kRunning);

@@ -8,18 +8,19 @@
 
 namespace everstep {
 
-// The message by which the runtime replays a run.
+// The message that makes the runtime replay a run.
 NewMessage ReplayMessage(const StoredRun& run);
 
-// A run of an application goes on by its messages. The runtime records a step or a wait and then
-// sends its message; whoever is killed in between leaves one that nobody comes for, and of the
-// messages of steps none but the last replays the run. `has_later`: messages of the run are left
-// that are due much later. What replays a run that has such a step or wait; nothing: it has ended,
-// rests until somebody delivers to one of its hooks, or is none of an application.
+// An application's run advances through its messages. The runtime first records a step or a wait
+// and then sends its message, so a crash in between leaves a step or wait without a message; and of
+// the messages of steps only the last one replays the run. Returns the message that replays a run
+// with such a step or wait. Returns nullopt if the run has ended, waits for a delivery to one of
+// its hooks, or belongs to no application. `has_later`: messages of the run remain that are due
+// much later.
 //
-// The newest runtimes let nobody but the message that began a step run it again for a quarter of an
-// hour. So the message has the id of that one, if a step is running: the queue uses it if the
-// message is gone, that is, if its handler has ended and the step has been left alone.
+// In the newest runtimes only the message that started a step may run it again within a quarter of
+// an hour. If a step is running, the returned message therefore has the id of that message. The
+// queue uses it if that message is gone, which means that its handler ended and abandoned the step.
 std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string& tenant_id,
                                          const RunId& run_id, bool has_later);
 

@@ -7,12 +7,12 @@
 
 namespace everstep {
 
-// Who asks, and what every answer needs to know.
+// The caller, and what every answer depends on.
 struct WorldCaller {
   std::string tenant_id;
-  std::uint32_t spec = 0;  // the newest version of runs that the application understands
+  std::uint32_t spec = 0;  // the newest run version that the application understands
   Timestamp now{};
-  std::string queue_namespace{};  // of the names of its queues
+  std::string queue_namespace{};  // part of the names of its queues
   class AttributeCache* attributes = nullptr;
 };
 

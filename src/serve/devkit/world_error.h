@@ -9,7 +9,8 @@
 
 namespace everstep {
 
-// Why a call of an application is refused, in the names that Workflow DevKit's runtime reacts to.
+// Why a call of an application is refused, using the error names that Workflow DevKit's runtime
+// recognizes.
 struct WorldError {
   std::string_view name = "WorkflowWorldError";
   int status = 500;
@@ -52,7 +53,7 @@ struct WorldError {
   void Write(CborWriter& cbor) const;
 };
 
-// What the engine says, where no rule of the DevKit has its own name for it.
+// Translates an engine error; those without a DevKit name of their own become WorkflowWorldError.
 WorldError WorldErrorOf(const Error& error);
 
 }  // namespace everstep

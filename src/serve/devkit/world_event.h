@@ -11,7 +11,7 @@
 
 namespace everstep {
 
-// The events of Workflow DevKit that an application asks to record.
+// The Workflow DevKit events that an application may record.
 enum class WorldEventType : std::uint8_t {
   kRunCreated,
   kRunStarted,
@@ -35,23 +35,23 @@ struct WorldEventSpec {
   WorldEventType type;
   std::string_view name;
   EntityKind entity;
-  std::string_view payload_member;  // the opaque part of eventData; empty: it has none
+  std::string_view payload_member;  // the opaque part of eventData; empty if there is none
 };
 
-// Nothing: no such event, or one that only Everstep records.
+// Returns null if there is no such event or only Everstep may record it.
 const WorldEventSpec* FindWorldEvent(std::string_view name);
 
-// The opaque member of an event's data by the event's name, also of those that are only recorded.
+// The opaque member of an event's data. Empty if the event has none or is not in the table.
 std::string_view PayloadMemberOf(std::string_view event_name);
 
-// attr_set may come without a correlation id; the log wants an entity.
+// attr_set may have no correlation id, but the log needs an entity id.
 inline constexpr std::string_view kUnnamedAttributes = "attributes";
 
-// Places in a run's log as the ids of its events: "evnt_" and 26 digits.
+// Positions in a run's log as event ids: "evnt_" and 26 digits.
 std::string EventIdOf(EventSeq seq);
 std::optional<EventSeq> SeqOfEventId(std::string_view event_id);
 
-// The time that the ULID in an id ("step_01HXYZ…") begins with; unset: there is none.
+// The time encoded in the ULID of an id ("step_01HXYZ…"); unset if there is none.
 Timestamp TimeOfId(std::string_view id);
 
 }  // namespace everstep

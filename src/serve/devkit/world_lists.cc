@@ -1,4 +1,4 @@
-// The half of WorldReader that answers calls: single entities, and lists in pages.
+// The part of WorldReader that answers calls: single entities, and lists in pages.
 
 #include <algorithm>
 #include <array>
@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kLimitMax = 1000;
 constexpr std::size_t kRowsPerRead = 1000;
 constexpr std::uint64_t kFewEvents = 8;
-constexpr std::size_t kPageBytes = 16 << 20;  // then a page ends early
-constexpr std::size_t kHooksMax = 100'000;    // that a list over all runs looks at
+constexpr std::size_t kPageBytes = 16 << 20;  // a page ends early beyond this
+constexpr std::size_t kHooksMax = 100'000;    // examined by a list over all runs
 
-// A run starts at most so long after it was created, for an entity to be found without its run.
+// Entities are found without a run id only if their run started within this time of its creation.
 constexpr std::chrono::hours kStartedWithin{24};
 constexpr std::array kKinds = {EntityKind::kStep, EntityKind::kHook, EntityKind::kWait,
                                EntityKind::kContext};
@@ -36,8 +36,8 @@ Paging PagingOf(const CborItem& args, std::size_t limit, bool newest_first) {
   return paging;
 }
 
-// The runtime keeps the last cursor to ask for what comes later: there is one as long as there is
-// an entry.
+// The runtime keeps the last cursor to ask for newer entries later, so there is a cursor as long as
+// there is an entry.
 void WritePageEnd(std::string_view cursor, bool more, CborWriter& cbor) {
   cbor.Key("cursor");
   if (cursor.empty()) {
@@ -48,7 +48,7 @@ void WritePageEnd(std::string_view cursor, bool more, CborWriter& cbor) {
   cbor.Member("hasMore", more);
 }
 
-WorldError BadCursor() { return WorldError::Invalid("the cursor is not one that a list gave"); }
+WorldError BadCursor() { return WorldError::Invalid("the cursor was not returned by a list"); }
 
 std::optional<std::uint64_t> NumberOf(std::string_view text) {
   std::uint64_t number = 0;
@@ -63,7 +63,7 @@ struct Listed {
   EntityState state;
 };
 
-// The part of `entries`, in order of creation, that a page shows. False: the cursor is none.
+// Reduces `entries` to one page, in order of creation. Returns false if the cursor is invalid.
 bool Cut(std::vector<Listed>& entries, const Paging& paging, bool& more) {
   std::ranges::sort(entries, {}, [](const Listed& entry) { return entry.state.first_seq; });
   if (paging.newest_first) std::ranges::reverse(entries);
@@ -82,7 +82,7 @@ bool Cut(std::vector<Listed>& entries, const Paging& paging, bool& more) {
 
 using Statuses = std::vector<RunStatus>;
 
-// The statuses of the log that a status of the DevKit stands for. Nothing: no such status.
+// The log's statuses for the requested DevKit status. Nullopt if there is no such status.
 std::optional<Statuses> StatusesOf(const CborItem& args) {
   const CborItem* wanted = args.Find("status");
   Statuses statuses;
@@ -124,7 +124,7 @@ WorldOutcome WorldReader::GetRun(const CborItem& args, CborWriter& cbor) {
 WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
   const Paging paging = PagingOf(args, 20, true);
   const auto statuses = StatusesOf(args);
-  if (!statuses) return WorldError::Invalid("there is no such status of a run");
+  if (!statuses) return WorldError::Invalid("unknown run status");
   const CborItem* wanted = args.Find("status");
   const bool nothing =
       wanted != nullptr && wanted->kind == CborItem::Kind::kArray && statuses->empty();
@@ -133,7 +133,7 @@ WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
                  .cursor = std::string(paging.cursor),
                  .limit = paging.limit + 1,
                  .oldest_first = !paging.newest_first};
-  // A page of each status, and of those the first.
+  // Read a page of each status, then merge them.
   struct Entry {
     StoredRun run;
     std::string cursor;
@@ -147,7 +147,7 @@ WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
       auto page = reader_.ListRuns(query);
       if (!page) return WorldErrorOf(page.error());
       for (std::size_t i = 0; i < page->runs.size(); ++i) {
-        // Runs of plans are not the applications'.
+        // Runs of plans belong to the engine, not to applications.
         if (page->runs[i].state.engine_run_ref == kOwnEngine) continue;
         if (!page->runs[i].quarantine.empty()) continue;
         entries.push_back({std::move(page->runs[i]), std::move(page->cursors[i])});
@@ -185,7 +185,7 @@ WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
   return std::nullopt;
 }
 
-// Ids of steps, hooks and waits begin with the time at which their run started.
+// The ids of steps, hooks and waits begin with the time at which their run started.
 std::variant<StoredRun, WorldError> WorldReader::FindRunOf(const CborItem& args,
                                                            std::string_view entity_id) {
   const std::string_view run_id = args.Text("runId");
@@ -208,7 +208,7 @@ std::variant<StoredRun, WorldError> WorldReader::FindRunOf(const CborItem& args,
     }
     query.cursor = page->cursor;
   } while (!query.cursor.empty());
-  return WorldError::NotFound("nothing has the id \"" + std::string(entity_id) + "\"");
+  return WorldError::NotFound("no entity has the id \"" + std::string(entity_id) + "\"");
 }
 
 WorldOutcome WorldReader::GetStep(const CborItem& args, CborWriter& cbor) {
@@ -263,7 +263,7 @@ WorldOutcome WorldReader::WriteEvents(const StoredRun& run, std::string_view mem
   std::size_t written = 0;
   EventSeq last;
   bool more = false;
-  // Places are dense: what lies before a place is found by counting back.
+  // Seqs are dense, so the page before a position can be found by counting back.
   EventSeq after = page.after;
   EventSeq before = std::min(page.before, EventSeq(run.state.last_seq.value() + 1));
   while (!more && Next(after) < before) {
@@ -447,7 +447,7 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
       }
     }
   }
-  // Ids of runs and hooks begin with their time.
+  // The ids of runs and hooks begin with their time.
   const auto place = [](const Live& hook) {
     return hook.run_id.value() + "/" + std::string(20 - std::to_string(hook.order).size(), '0') +
            std::to_string(hook.order) + "/" + hook.hook_id;

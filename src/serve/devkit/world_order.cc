@@ -20,7 +20,7 @@ constexpr std::chrono::hours kRunAgeMax{24};
 constexpr std::chrono::minutes kRunAheadMax{5};
 constexpr std::chrono::days kTokenKeptMost{30};
 
-// The version of the rules that a run was made by, as its engine's reference.
+// Engine references of application runs begin with this, followed by the version of the rules.
 constexpr std::string_view kEngine = "devkit/";
 
 std::optional<WorldError> CheckNewRunId(std::string_view run_id, Timestamp now) {
@@ -32,7 +32,7 @@ std::optional<WorldError> CheckNewRunId(std::string_view run_id, Timestamp now) 
   if (made < now - kRunAgeMax || made > now + kRunAheadMax) {
     return WorldError::Invalid("Invalid runId \"" + std::string(run_id) + "\": its time " +
                                FormatTimestamp(made) +
-                               " is not between 24 hours ago and in 5 minutes");
+                               " must be between 24 hours ago and 5 minutes from now");
   }
   return std::nullopt;
 }
@@ -54,12 +54,12 @@ std::string Lower(std::string_view name) {
 
 WorldError Paused(const RunId& run_id) {
   return WorldError::Throttled("run " + run_id.value() +
-                                   " is paused; nothing begins before it is "
+                                   " is paused; nothing starts until it is "
                                    "resumed",
                                1);
 }
 
-// Puts a member behind those that a JSON object has.
+// Appends a member to a JSON object.
 void AddMember(std::string_view key, std::string_view value, std::string& object) {
   constexpr std::size_t kMarks = 8;
   object.reserve(object.size() + key.size() + value.size() + kMarks);
@@ -69,7 +69,7 @@ void AddMember(std::string_view key, std::string_view value, std::string& object
   object.append(JsonQuote(key)).append(":").append(value).append("}");
 }
 
-// devkit/<version>, and behind another slash the name space of its queues if there is one.
+// devkit/<version>, followed by a slash and the namespace of its queues if there is one.
 std::string EngineRef(std::uint64_t spec, const std::string& queue_namespace) {
   std::string ref = std::string(kEngine) + std::to_string(spec);
   if (!queue_namespace.empty()) ref.append("/").append(queue_namespace);
@@ -108,7 +108,7 @@ std::optional<WorldError> WorldOrder::Read(const CborItem& args, const WorldCall
   const std::string_view name = args.Text("type");
   order.spec_ = FindWorldEvent(name);
   if (order.spec_ == nullptr) {
-    return WorldError::Invalid("\"" + std::string(name) + "\" is no event that can be created");
+    return WorldError::Invalid("\"" + std::string(name) + "\" is not an event that can be created");
   }
   order.caller_ = caller;
   order.run_id_ = RunId(std::string(args.Text("runId")));
@@ -189,7 +189,8 @@ EventWrite WorldOrder::Start(EventType type) const {
   return write;
 }
 
-// One event through the dialect's own reader, without its opaque member, which is put back after.
+// Builds one event through the dialect's parser, without its opaque member, which is added
+// afterwards.
 std::optional<WorldError> WorldOrder::Add(std::string_view name, const CborItem* data,
                                           std::string_view left_out, std::vector<EventWrite>& to) {
   const WorldEventSpec& spec = *FindWorldEvent(name);
@@ -222,8 +223,8 @@ std::optional<WorldError> WorldOrder::Add(std::string_view name, const CborItem*
   if (payload != nullptr && payload->text.size() > kWorldPayloadBytesMax) {
     return WorldError{"WorkflowWorldError", 413,
                       std::string(spec.payload_member) + " has " +
-                          std::to_string(payload->text.size()) + " bytes; at most " +
-                          std::to_string(kWorldPayloadBytesMax) + " are taken"};
+                          std::to_string(payload->text.size()) + " bytes; the maximum is " +
+                          std::to_string(kWorldPayloadBytesMax)};
   }
   auto parsed = ParseEvent(Dialect::kDevkit, text);
   if (!parsed) return WorldErrorOf(parsed.error());
@@ -395,8 +396,9 @@ WorldOrder::Writes WorldOrder::DecideStep(const RunState& run, const EntityState
                                       Lower(Name(run.status)) + "\""));
   }
   if (spec_->type == kStepStarted) return DecideStepStart(run, step);
-  // A step that waits for its next attempt may end without having started it. The attempt is opened
-  // by an event that is no start, so that what the application sees as its attempt stays as it is.
+  // A step that waits for its next attempt may end without starting it. The attempt is then opened
+  // by an event that is not a start, so that the attempt number seen by the application stays the
+  // same.
   std::vector<EventWrite> writes = event_;
   if (step.status == EntityStatus::kFailed) {
     if (run.status == RunStatus::kPaused) return Refuse(Paused(run_id_));
@@ -453,11 +455,11 @@ WorldOrder::Writes WorldOrder::DecideAttributes(const RunState& run, const Entit
         WorldError::Conflict("Cannot set attributes on a run that is " + Lower(Name(run.status))));
   }
   if (by_workflow_ && set.status != EntityStatus::kAbsent) {
-    return Refuse(WorldError::Conflict("attr_set " + correlation_id_ + " was recorded before"));
+    return Refuse(WorldError::Conflict("attr_set " + correlation_id_ + " was already recorded"));
   }
   constexpr auto kType = static_cast<std::size_t>(EventType::kContextUpdated);
   outdated_ = attributes_ == nullptr || run.last_of_type[kType] != attributes_->seen;
-  if (outdated_) return Refuse(WorldError::Conflict("the attributes have changed meanwhile"));
+  if (outdated_) return Refuse(WorldError::Conflict("the attributes have changed concurrently"));
   if (auto wrong = CheckAttributeCount(attributes_->attributes, *attributes_data_)) {
     return Refuse(*std::move(wrong));
   }

@@ -14,26 +14,27 @@
 
 namespace everstep {
 
-// The version of the rules that a run was made by; zero: it is no run of an application.
+// The version of the rules that created the run; zero if it is not an application's run.
 std::uint64_t SpecOf(const RunState& run);
 
-// The queue of messages that replay the run: in the name space of the application that began it.
+// The queue for messages that replay the run, in the namespace of the application that started it.
 std::string FlowTopicOf(const RunState& run);
 
-// The opaque part of an event is at most this long.
+// Maximum length of an event's opaque part.
 inline constexpr std::size_t kWorldPayloadBytesMax = 8 << 20;
 
 // One event that an application asks to record, with the DevKit's rules for it. Decides under the
-// run's lock (OrderRule), so that of any number of callers one wins.
+// run's lock (OrderRule), so that exactly one of several concurrent callers succeeds.
 class WorldOrder final : public OrderRule {
  public:
-  // Reads the arguments of events.create: runId, type, correlationId, specVersion, occurredAt,
-  // requestId, resumeId, data. An error says what is wrong with them.
+  // Parses the arguments of events.create: runId, type, correlationId, specVersion, occurredAt,
+  // requestId, resumeId, data. Returns what is wrong with them, if anything.
   static std::optional<WorldError> Read(const CborItem& args, const WorldCaller& caller,
                                         std::string new_run_id, WorldOrder& order);
 
-  // An attr_set with that data is judged by what was seen of the run's attributes. What it changes
-  // is noted there, so that others of the same batch can follow it. Both must outlive the decision.
+  // Sets the attributes against which an attr_set with `data` is checked. Accepted changes are
+  // applied to `view`, so that later calls of the same batch see them. Both must outlive the
+  // decision.
   void JudgeBy(AttributeView& view, const CborItem& data) {
     attributes_ = &view;
     attributes_data_ = &data;
@@ -47,7 +48,7 @@ class WorldOrder final : public OrderRule {
   void Decided(const StoredRun& run, const EntityState& entity,
                std::span<const Event> events) override;
 
-  // The decision is durable since then.
+  // Sets the time at which the decision became durable.
   void Committed(Timestamp at) {
     for (Event& event : recorded_) event.persisted_at = at;
   }
@@ -55,9 +56,9 @@ class WorldOrder final : public OrderRule {
   const WorldEventSpec& spec() const { return *spec_; }
   const RunId& run_id() const { return run_id_; }
   const std::string& correlation_id() const { return correlation_id_; }
-  // ---- of a decision
+  // ---- the result of a decision
   const std::optional<WorldError>& refusal() const { return refusal_; }
-  // The attributes have changed since they were looked at: look, and submit it again.
+  // The attributes have changed since they were read: read them again and resubmit.
   bool is_outdated() const { return outdated_; }
   const StoredRun& run() const { return run_; }
   const EntityState& entity() const { return entity_; }
@@ -71,7 +72,7 @@ class WorldOrder final : public OrderRule {
   std::optional<WorldError> ReadData(const CborItem* data, const WorldCaller& caller);
   std::optional<WorldError> Add(std::string_view name, const CborItem* data,
                                 std::string_view left_out, std::vector<EventWrite>& to);
-  // The start of the run, or of the step's next attempt, that has to be there before the event.
+  // Starts the run, or opens the step's next attempt, if the log needs that before the event.
   EventWrite Start(EventType type) const;
   Error Refuse(WorldError error);
   Writes DecideRunStarted(const RunState& run);
@@ -81,7 +82,7 @@ class WorldOrder final : public OrderRule {
   Writes DecideHook(const RunState& run, const EntityState& hook);
   Writes DecideWait(const RunState& run, const EntityState& wait);
   Writes DecideAttributes(const RunState& run, const EntityState& set);
-  // The event itself, behind the start of the run where it has not begun.
+  // Returns `writes`, preceded by the start of the run if it has not started.
   Writes InBegunRun(const RunState& run, std::vector<EventWrite> writes) const;
 
   const WorldEventSpec* spec_ = nullptr;
@@ -89,14 +90,14 @@ class WorldOrder final : public OrderRule {
   RunId run_id_;
   std::string correlation_id_;
   std::string request_id_;
-  std::string resume_id_;  // of hook_received: all with the same in a run are one
+  std::string resume_id_;  // hook_received: those of a run with the same id are one
   Timestamp occurred_at_{};
   std::uint64_t spec_version_ = 0;
-  bool by_workflow_ = false;  // of attr_set, as the next two
+  bool by_workflow_ = false;  // attr_set, like the next two
   AttributeView* attributes_ = nullptr;
   const CborItem* attributes_data_ = nullptr;
-  std::vector<EventWrite> creation_;  // what has to be there before, if it can be made
-  std::vector<EventWrite> event_;     // one
+  std::vector<EventWrite> creation_;  // recorded first if the entity does not exist yet
+  std::vector<EventWrite> event_;     // exactly one
 
   std::optional<WorldError> refusal_;
   bool outdated_ = false;

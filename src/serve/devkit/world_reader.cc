@@ -57,13 +57,13 @@ void WriteTime(std::string_view key, Timestamp time, CborWriter& cbor) {
   if (time != Timestamp{}) cbor.Member(key, time);
 }
 
-// What those who wrote it said beside its data.
+// Writes an attribute that the event's writer stored beside its data.
 void WriteAttribute(const Event& event, std::string_view name, CborWriter& cbor) {
   WriteMember(event.attributes.empty() ? "{}" : event.attributes, name, name, cbor);
 }
 void WriteSpec(const Event& event, CborWriter& cbor) { WriteAttribute(event, "specVersion", cbor); }
 
-// The event's data without its opaque member; left out when there is nothing else.
+// Writes the event's data without its opaque member, or nothing if no other members are left.
 void WriteData(std::string_view data, std::string_view without, CborWriter& cbor) {
   if (without.empty()) {
     cbor.Key("eventData");
@@ -83,7 +83,7 @@ void WriteData(std::string_view data, std::string_view without, CborWriter& cbor
   cbor.End();
 }
 
-// One event.
+// Selects a single event.
 EventQuery At(EventSeq seq) {
   return {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1};
 }

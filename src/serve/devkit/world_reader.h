@@ -17,17 +17,17 @@
 
 namespace everstep {
 
-// How much of an entity is wanted.
+// How much of an entity to write.
 enum class Detail : std::uint8_t { kFull, kOutline };
 
-// Nothing: it went well, and was written.
+// Nullopt on success; the answer has then been written.
 using WorldOutcome = std::optional<WorldError>;
 
-// Runs, steps, hooks, waits and events as Workflow DevKit sees them, of one moment, written as
-// CBOR. On an error what was written before it has to be thrown away.
+// Reads runs, steps, hooks, waits and events from one snapshot and writes them as Workflow DevKit
+// sees them, in CBOR. On an error the caller must discard what was written.
 class WorldReader {
  public:
-  // `spec` of the caller: the version of the protocol that the reader speaks.
+  // The caller's `spec` is the version of the protocol that the application speaks.
   WorldReader(StateReader& reader, const WorldCaller& caller)
       : reader_(reader),
         tenant_id_(caller.tenant_id),
@@ -35,15 +35,16 @@ class WorldReader {
         now_(caller.now),
         attributes_(caller.attributes) {}
 
-  // Events of a run, one behind the other, that need not be read: they are at hand.
+  // Supplies consecutive events of a run, which are then not read from the store. `events` must
+  // outlive the reader.
   void Know(std::span<const Event> events) { known_ = events; }
 
-  // The tenant's run, or the error to answer with.
+  // Returns the run if it belongs to the tenant, otherwise the error to answer with.
   std::variant<StoredRun, WorldError> FindRun(std::string_view run_id);
 
   Result<RunAttributes> AttributesOf(const StoredRun& run);
 
-  // ---- entities, in a state they have or had
+  // ---- entities, in their current or an earlier state
   WorldOutcome WriteRun(const StoredRun& run, Detail resolve, CborWriter& cbor);
   WorldOutcome WriteStep(const StoredRun& run, const std::string& step_id, const EntityState& step,
                          Detail resolve, CborWriter& cbor);
@@ -51,10 +52,11 @@ class WorldReader {
                          Detail resolve, CborWriter& cbor);
   WorldOutcome WriteWait(const StoredRun& run, const std::string& wait_id, const EntityState& wait,
                          CborWriter& cbor);
-  // False: the event has no name there. From version 7 on it is a "noop" that keeps its place.
+  // Returns false if the protocol has no name for the event. From version 7 on such an event is
+  // written as a "noop" that keeps its position.
   bool WriteEvent(const StoredRun& run, const Event& event, Detail resolve, CborWriter& cbor);
 
-  // ---- calls: the answer to each, as in docs/devkit.md
+  // ---- calls, answered as described in docs/devkit.md
   WorldOutcome GetRun(const CborItem& args, CborWriter& cbor);
   WorldOutcome ListRuns(const CborItem& args, CborWriter& cbor);
   WorldOutcome GetStep(const CborItem& args, CborWriter& cbor);
@@ -65,7 +67,7 @@ class WorldReader {
   WorldOutcome GetHook(const CborItem& args, CborWriter& cbor);
   WorldOutcome ListHooks(const CborItem& args, CborWriter& cbor);
 
-  // Members events, cursor and hasMore: the page behind `after`, oldest first.
+  // Writes the members events, cursor and hasMore for the page after `after`, the oldest first.
   struct Page {
     EventSeq after{};
     EventSeq before{UINT64_MAX};
@@ -76,13 +78,13 @@ class WorldReader {
                            Detail resolve, CborWriter& cbor);
 
  private:
-  // The run that is named, or, where the runtime names none (4.x), the one that has the entity.
+  // Finds the run named in `args`, or, as runtimes 4.x name none, the run that has the entity.
   std::variant<StoredRun, WorldError> FindRunOf(const CborItem& args, std::string_view entity_id);
-  // Whether the token still leads to the hook.
+  // Whether the token still refers to the hook.
   bool IsHeld(const HookHolder& holder) const {
     return holder.kept_until == Timestamp{} || holder.kept_until > now_;
   }
-  // The data of the run's run_created; empty: it has none.
+  // The data of the run's run_created; empty if there is none.
   Result<std::string> CreationOf(const StoredRun& run);
   Result<std::string> LastPayload(const StoredRun& run, EventType type, EventSeq until);
   Result<std::vector<Event>> ReadEvents(const StoredRun& run, const EventQuery& query);

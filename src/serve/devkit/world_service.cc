@@ -15,7 +15,7 @@ constexpr std::size_t kChunksPerRead = 1000;
 constexpr std::size_t kChunkBytesPerRead = 4 << 20;
 constexpr std::chrono::milliseconds kWaitMost{60'000};
 constexpr std::uint32_t kConcurrencyMost = 10'000;
-constexpr std::size_t kPreloadMax = 1000;  // events; a longer log is read in pages
+constexpr std::size_t kPreloadMax = 1000;  // in events; a longer log is read in pages
 constexpr std::size_t kNamespaceMax = 64;
 constexpr std::size_t kUsualAnswer = 1024;  // bytes
 constexpr std::size_t kAnswersBytesMax = 32 << 20;
@@ -35,7 +35,7 @@ std::uint32_t SpecOf(const CborItem& request) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(request.Uint("spec"), UINT32_MAX));
 }
 
-// As the runtime has them: a small letter, and more of them or digits.
+// The runtime's rule: a lowercase letter followed by lowercase letters and digits.
 bool IsNamespace(std::string_view name) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return !name.empty() && name.size() <= kNamespaceMax && is_letter(name[0]) &&
@@ -47,7 +47,7 @@ bool Writes(std::string_view method) {
          method == "queue.unregister" || method == "streams.write" || method == "streams.close";
 }
 
-// Where a reader begins: negative counts from the end.
+// The index where a reader begins; a negative index counts from the end.
 std::uint64_t StartOf(const CborItem& args, const StreamExtent& info) {
   const CborItem* start = args.Find("startIndex");
   if (start == nullptr) return 0;
@@ -57,8 +57,8 @@ std::uint64_t StartOf(const CborItem& args, const StreamExtent& info) {
   return static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(info.chunks) + wanted));
 }
 
-// Who called over loopback may be called over loopback, which it can reach by itself. A proxy on
-// this machine calls over loopback for others, and says so.
+// A caller that connected over loopback may be called over loopback, because it could reach those
+// addresses itself. A proxy on this machine connects over loopback for others, but says so.
 bool IsOnThisMachine(const ServerRequest& request) {
   const std::string& peer = request.peer_address;
   if (!peer.starts_with("127.") && peer != "::1") return false;
@@ -81,12 +81,13 @@ void WorldService::Handle(const CallPtr& call) {
   const auto request = std::make_shared<CborItem>(*std::move(parsed));
   const CborItem* list = request->Find("calls");
   if (list == nullptr || list->kind != CborItem::Kind::kArray || list->items.size() > kCallsMax) {
-    return call->Fail(HttpCode::kBadRequest, "a list of at most 1,000 calls is needed");
+    return call->Fail(HttpCode::kBadRequest,
+                      "the request must contain a list of at most 1,000 calls");
   }
   if (WaitsForStream(call, request)) return;
   const std::string_view space = request->Text("namespace");
   if (!space.empty() && !IsNamespace(space)) {
-    return call->Fail(HttpCode::kBadRequest, "a name space is small letters and digits");
+    return call->Fail(HttpCode::kBadRequest, "a namespace must be lowercase letters and digits");
   }
   const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now(), std::string(space),
                            &attributes_};
@@ -103,7 +104,7 @@ void WorldService::Handle(const CallPtr& call) {
       calls[i].error = WorldError{"WorkflowWorldError", 507, room.error().message};
     }
   }
-  // Those of a batch came at the same time: what is durable together goes first.
+  // The order within a batch does not matter, so do first what can be made durable together.
   CreateAll(*call, caller, calls);
   SendAll(*call, calls);
   std::string body;
@@ -115,8 +116,9 @@ void WorldService::Handle(const CallPtr& call) {
       if (body.size() < kAnswersBytesMax) {
         Answer(*call, caller.spec, one);
       } else {
-        one.error = WorldError{"WorkflowWorldError", 413,
-                               "the answers to these calls are too large; send fewer at a time"};
+        one.error =
+            WorldError{"WorkflowWorldError", 413,
+                       "the answers to these calls are too large; send fewer calls at a time"};
       }
     }
     WriteAnswer(one, body);
@@ -151,7 +153,7 @@ void WorldService::CreateAll(const ApiCall& call, const WorldCaller& caller,
     one.error = WorldOrder::Read(*one.args, caller, NewRunId(), *one.order);
     if (!one.error) asked.push_back(&one);
   }
-  // Again if somebody else has changed the same attributes since they were looked at.
+  // Repeat for orders whose attributes were changed concurrently.
   while (!asked.empty()) {
     AttributeViews views;
     LookAtAttributes(caller, asked, views);
@@ -172,7 +174,7 @@ void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
     One& one = *asked[i];
     if (!placed[i]) {
       if (one.order->is_outdated()) continue;
-      // What was refused by a rule has its name there; a failed write has not.
+      // A rule's refusal has its own DevKit error; a failed write is translated.
       const bool ruled =
           one.order->refusal() && placed[i].error().code == ErrorCode::kInvalidTransition;
       one.error = ruled ? *one.order->refusal() : WorldErrorOf(placed[i].error());
@@ -180,7 +182,7 @@ void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
     }
     if (placed[i]->payload_mismatch && !one.args->Text("resumeId").empty()) {
       one.error = WorldError{"WorkflowWorldError", 422,
-                             "this resumeId was used before with another payload"};
+                             "this resumeId was already used with a different payload"};
       continue;
     }
     one.order->Committed(placed[i]->persisted_at);
@@ -190,7 +192,7 @@ void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
   }
 }
 
-// What the caller sent is not sent back: it puts the answer together with it.
+// The answer leaves out what the caller sent; the caller merges the two.
 WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order,
                                    const Placed& placed, const WorldCaller& caller,
                                    StateReader& reader, CborWriter& cbor) {
@@ -198,7 +200,7 @@ WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order
   if (run.state.scope.tenant_id != caller.tenant_id) {
     return WorldError::NoRun(order.run_id().value());
   }
-  // Number and times of the commit, which the decision did not know yet.
+  // The run's number and times are assigned at commit, so the decision did not know them.
   if (run.run_no == RunNo()) {
     const auto stored = reader.FindRun(order.run_id());
     if (!stored) return WorldErrorOf(stored.error());
@@ -300,8 +302,8 @@ std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& deli
     return Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
   }
   if (!placed[0]) return placed[0].error();
-  // Of a repetition too: whether there was a message then is not known, and one too many is no
-  // harm.
+  // Resend on duplicates too: the earlier message may never have been sent, and an extra wake-up is
+  // harmless.
   const auto sent = parts_.queue.Send({ReplayMessage(run)});
   if (!sent) return sent.error();
   return run.run_id.value();
@@ -428,7 +430,7 @@ WorldOutcome WorldService::ReadStream(const ApiCall& call, const CborItem& args,
   return std::nullopt;
 }
 
-// ---- the others
+// ---- other calls
 
 WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, std::uint32_t spec,
                                     CborWriter& cbor) {
@@ -481,8 +483,7 @@ WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, s
   };
   const auto* read = std::ranges::find(kReads, method, &Entry::method);
   if (read == std::end(kReads)) {
-    return WorldError{"WorkflowWorldError", 501,
-                      "this server does not know the call \"" + std::string(method) + "\""};
+    return WorldError{"WorkflowWorldError", 501, "unknown call \"" + std::string(method) + "\""};
   }
   const auto reader = parts_.log.store().Read();
   WorldReader world(*reader, {call.tenant(), spec, parts_.clock.Now(), {}, &attributes_});

@@ -21,9 +21,9 @@
 
 namespace everstep {
 
-// What Workflow DevKit calls a World, for its applications: a batch of calls in, a batch of answers
-// out, both CBOR (docs/devkit.md). Events go through the append authority, messages to the queue,
-// chunks to the streams; nothing is kept here.
+// Implements Workflow DevKit's World interface for applications: takes a batch of calls and returns
+// a batch of answers, both in CBOR (docs/devkit.md). Events go to the append authority, messages to
+// the queue, chunks to the streams; the service itself holds no state that matters after a call.
 class WorldService {
  public:
   struct Parts {
@@ -33,31 +33,31 @@ class WorldService {
     Clock& clock;
     Random& random;
     TenantStorage& storage;
-    // Applications that call from this machine may be called over loopback.
+    // Whether applications that call from this machine may be called over loopback.
     bool loopback_endpoints = true;
   };
   explicit WorldService(Parts parts) : parts_(parts), ulids_(parts.clock, parts.random) {}
 
-  // May wait for the store. Answers the call, now or, for one that waits for a stream, later.
+  // May wait for the store. Answers the call before returning, or later if it waits for a stream.
   void Handle(const CallPtr& call);
-  // Does what the runtime's resumeHook does: the delivery is recorded, and a message wakes the run.
-  // The run's id; nothing: the token's hook is of no application.
+  // Does what the runtime's resumeHook does: records the delivery and sends a message that wakes
+  // the run. Returns the run's id; nullopt if the token's hook belongs to no application.
   std::optional<Result<std::string>> Resume(const HookDelivery& delivery);
 
  private:
   struct One {
     const CborItem* args = nullptr;
     std::string answer;                 // CBOR
-    std::optional<WorldError> error;    // instead
-    std::unique_ptr<WorldOrder> order;  // of events.create
+    std::optional<WorldError> error;    // set instead of an answer
+    std::unique_ptr<WorldOrder> order;  // only for events.create
   };
 
   void CreateAll(const ApiCall& call, const WorldCaller& caller, std::vector<One>& calls);
-  // Answers them, but for those that are outdated.
+  // Submits the orders and answers them, except those that are outdated.
   void Create(const ApiCall& call, const WorldCaller& caller, std::span<One* const> asked);
   WorldOutcome Created(const CborItem& args, const WorldOrder& order, const Placed& placed,
                        const WorldCaller& caller, StateReader& reader, CborWriter& cbor);
-  // Those that change attributes are judged by one look at the attributes of each run.
+  // Attribute changes are checked against one read of the attributes per run.
   using AttributeViews = std::map<RunId, AttributeView>;
   void LookAtAttributes(const WorldCaller& caller, std::vector<One*>& asked, AttributeViews& views);
   WorldOutcome LookAtAttributes(const WorldCaller& caller, One& one, AttributeViews& views);

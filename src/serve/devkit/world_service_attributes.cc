@@ -1,4 +1,4 @@
-// Events that change the attributes of a run: they are judged by what it has.
+// Attribute changes: reading the attributes against which they are checked.
 
 #include <algorithm>
 #include <utility>
