@@ -50,7 +50,7 @@ class AccessTokensTest : public ::testing::Test {
   std::unique_ptr<AccessTokens> tokens_;
 };
 
-TEST_F(AccessTokensTest, ATenantThatHasItsTokensLocksNobodyOut) {
+TEST_F(AccessTokensTest, ATenantAtItsTokenLimitDoesNotBlockOthers) {
   tokens_ = *AccessTokens::Open(directory_.path(), clock_, random_, {.live = 3, .ended = 2});
   const auto make = [this](const char* tenant, bool by_operator = false) {
     return tokens_->Create({"ci", tenant, RoleSet(Role::kViewer), std::nullopt, by_operator});
@@ -60,7 +60,7 @@ TEST_F(AccessTokensTest, ATenantThatHasItsTokensLocksNobodyOut) {
   EXPECT_EQ(make("t1").error().code, ErrorCode::kInvalidArgument);
   EXPECT_TRUE(make("t2"));
   EXPECT_TRUE(make("t1", true)) << "the operator is not bound";
-  // Revoked ones make room at once, and only the latest are kept.
+  // Revoked tokens make room at once, and only the latest ones are kept.
   for (const NewToken& token : made) {
     clock_.Advance(minutes(1));
     ASSERT_TRUE(tokens_->Revoke(token.view.token_id, "t1"));
@@ -76,7 +76,7 @@ TEST_F(AccessTokensTest, ATenantThatHasItsTokensLocksNobodyOut) {
   EXPECT_EQ(tokens_->List("t2").size(), 1U);
 }
 
-TEST_F(AccessTokensTest, TheFirstStartMakesAnAdminsTokenInAFileOfItsOwn) {
+TEST_F(AccessTokensTest, TheFirstStartWritesAnAdminTokenToItsOwnFile) {
   EXPECT_TRUE(tokens_->has_admin_token_file());
   const auto answer = tokens_->Authenticate(AdminToken());
   EXPECT_EQ(answer.refusal, Refusal::kNone);
@@ -89,7 +89,7 @@ TEST_F(AccessTokensTest, TheFirstStartMakesAnAdminsTokenInAFileOfItsOwn) {
   }
 }
 
-TEST_F(AccessTokensTest, LaterStartsMakeNoneAsLongAsAnAdminCanGetIn) {
+TEST_F(AccessTokensTest, LaterStartsCreateNoTokenWhileAnAdminTokenIsValid) {
   const std::string admin = AdminToken();
   Reopen();
   EXPECT_EQ(AdminToken(), admin);
@@ -106,7 +106,7 @@ TEST_F(AccessTokensTest, LaterStartsMakeNoneAsLongAsAnAdminCanGetIn) {
   EXPECT_EQ(Try(AdminToken()), Refusal::kNone);
 }
 
-TEST_F(AccessTokensTest, ATokenStandsForItsTenantAndRoles) {
+TEST_F(AccessTokensTest, ATokenIdentifiesItsTenantAndRoles) {
   const NewToken made = Create(Role::kOperator);
   EXPECT_TRUE(made.text.starts_with("est_" + made.view.token_id + "_"));
   for (int start = 0; start < 2; ++start) {
@@ -131,7 +131,7 @@ TEST_F(AccessTokensTest, SecretsAreNotInTheFile) {
   EXPECT_NE(file.find(ToHex(Sha256(secret))), std::string::npos);
 }
 
-TEST_F(AccessTokensTest, WhatIsNoTokenIsRefused) {
+TEST_F(AccessTokensTest, InvalidTokensAreRefused) {
   const std::string good = Create(Role::kViewer).text;
   std::string wrong = good;
   wrong.back() = wrong.back() == 'a' ? 'b' : 'a';
@@ -166,7 +166,7 @@ TEST_F(AccessTokensTest, ARevokedTokenIsRefusedForGood) {
   EXPECT_EQ(Try(made.text), Refusal::kRevoked);
 }
 
-TEST_F(AccessTokensTest, AfterARotationTheOldSecretHasAGrace) {
+TEST_F(AccessTokensTest, ARotatedOutSecretIsValidForTheGracePeriod) {
   const NewToken made = Create(Role::kViewer);
   const auto fresh = tokens_->Rotate(made.view.token_id, "t1", hours(1));
   ASSERT_TRUE(fresh && *fresh);
@@ -180,7 +180,7 @@ TEST_F(AccessTokensTest, AfterARotationTheOldSecretHasAGrace) {
   EXPECT_EQ(Try((*fresh)->text), Refusal::kNone);
 }
 
-TEST_F(AccessTokensTest, OtherTenantsTokensAreNotThere) {
+TEST_F(AccessTokensTest, TokensOfOtherTenantsAreNotFound) {
   const NewToken made = Create(Role::kViewer);
   EXPECT_FALSE(*tokens_->Revoke(made.view.token_id, "t2"));
   EXPECT_EQ(*tokens_->Revoke("nobody", "t1"), false);
@@ -210,7 +210,7 @@ TEST_F(AccessTokensTest, BadRequestsMakeNoToken) {
   EXPECT_TRUE(tokens_->List("t1").empty());
 }
 
-TEST_F(AccessTokensTest, TheLastUseIsKnownToTheMinute) {
+TEST_F(AccessTokensTest, TheLastUseIsRecordedToTheMinute) {
   const NewToken made = Create(Role::kViewer);
   EXPECT_EQ(tokens_->Get(made.view.token_id)->last_used_at, std::nullopt);
   const Timestamp first = clock_.Now();
@@ -226,7 +226,7 @@ TEST_F(AccessTokensTest, TheLastUseIsKnownToTheMinute) {
   EXPECT_EQ(tokens_->Get(made.view.token_id)->last_used_at, clock_.Now());
 }
 
-TEST_F(AccessTokensTest, LongAfterItsEndATokenIsForgotten) {
+TEST_F(AccessTokensTest, EndedTokensAreRemovedAfterRetention) {
   const NewToken made = Create(Role::kViewer);
   ASSERT_TRUE(*tokens_->Revoke(made.view.token_id, "t1"));
   clock_.Advance(hours(24 * 91));

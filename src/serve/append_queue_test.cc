@@ -37,7 +37,7 @@ struct TestRequest final : AppendQueue::Request {
   std::promise<std::string> answer;
 };
 
-// What a request is answered: "run@seq" of each event, or the error.
+// The answer to a request: "run@seq" for each event, or the error.
 std::future<std::string> Send(AppendQueue& queue, const std::string& tenant,
                               std::vector<std::string> events,
                               const std::string& plan = AppendDefaults().plan_id) {
@@ -68,7 +68,7 @@ TEST_F(AppendQueueThreaded, EveryRequestGetsTheAnswersOfItsOwnEvents) {
   EXPECT_EQ(third.get(), "a@2 ");
 }
 
-TEST_F(AppendQueueThreaded, WhatComesWhileAnotherBatchIsWrittenFollowsByItself) {
+TEST_F(AppendQueueThreaded, RequestsAddedDuringAWriteAreAppended) {
   AppendQueue queue(*log_);
   std::vector<std::future<std::string>> answers;
   for (int i = 0; i < 2'000; ++i) {
@@ -80,7 +80,7 @@ TEST_F(AppendQueueThreaded, WhatComesWhileAnotherBatchIsWrittenFollowsByItself) 
   }
 }
 
-TEST_F(AppendQueueThreaded, DefaultsOfOneRequestAreNotThoseOfAnother) {
+TEST_F(AppendQueueThreaded, RequestsKeepTheirOwnDefaults) {
   AppendQueue queue(*log_);
   auto first = Send(queue, "t", {Started("a")});
   auto second = Send(queue, "t", {Started("b")}, "q");
@@ -93,7 +93,7 @@ TEST_F(AppendQueueThreaded, DefaultsOfOneRequestAreNotThoseOfAnother) {
   EXPECT_EQ(log_->Runs(filter)->runs.size(), 1u);
 }
 
-// Says how many changes each write has, and makes each wait until it may go.
+// Records the number of changes of each write, and blocks each write until it is released.
 class GatedStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -105,12 +105,12 @@ class GatedStore final : public ForwardingStore {
     return ForwardingStore::Commit(changes, documents);
   }
 
-  std::vector<std::size_t> writes;  // to be looked at while none is under way
+  std::vector<std::size_t> writes;  // read only while no write is in flight
   std::counting_semaphore<> begun{0};
   std::counting_semaphore<> may_go{0};
 };
 
-TEST_F(AppendQueueThreaded, ABatchTakesHalfOfThoseWhoAppend) {
+TEST_F(AppendQueueThreaded, ABatchTakesHalfOfTheActiveRequests) {
   auto owned = std::make_unique<GatedStore>(std::shared_ptr<StateStore>(OpenMemoryStore()));
   GatedStore& store = *owned;
   EmbeddedLog log(std::move(owned), SystemClock(), SystemRandom(), {});
@@ -132,7 +132,7 @@ TEST_F(AppendQueueThreaded, ABatchTakesHalfOfThoseWhoAppend) {
   EXPECT_EQ(store.writes, (std::vector<std::size_t>{10, 35, 25}));
 }
 
-TEST_F(AppendQueueThreaded, ATenantDoesNotWaitForAllThatAnotherAppends) {
+TEST_F(AppendQueueThreaded, ATenantDoesNotWaitForAnotherTenantsBacklog) {
   auto owned = std::make_unique<GatedStore>(std::shared_ptr<StateStore>(OpenMemoryStore()));
   GatedStore& store = *owned;
   EmbeddedLog log(std::move(owned), SystemClock(), SystemRandom(), {});
@@ -168,8 +168,8 @@ std::vector<std::string> ManyStarted(int count, std::size_t bytes = 0) {
   return events;
 }
 
-// `much` is on its way when somebody else adds one event: that one goes with the next write.
-void ExpectThatOneGoesBetween(std::vector<std::string> much) {
+// While `much` is being appended, another client adds one event: it must go with the next write.
+void ExpectOneEventAppendedInBetween(std::vector<std::string> much) {
   std::string expected;
   for (std::size_t i = 0; i < much.size(); ++i) expected += "m" + std::to_string(i) + "@1 ";
   auto owned = std::make_unique<GatedStore>(std::shared_ptr<StateStore>(OpenMemoryStore()));
@@ -189,15 +189,15 @@ void ExpectThatOneGoesBetween(std::vector<std::string> much) {
   EXPECT_EQ(large.get(), expected);
 }
 
-TEST_F(AppendQueueThreaded, AnEventGoesBetweenThePartsOfALargeRequest) {
-  ExpectThatOneGoesBetween(ManyStarted(9'000));
+TEST_F(AppendQueueThreaded, EventsAreAppendedBetweenThePartsOfALargeRequest) {
+  ExpectOneEventAppendedInBetween(ManyStarted(9'000));
 }
 
-TEST_F(AppendQueueThreaded, PartsAreSmallerWhereEventsAreLarge) {
-  ExpectThatOneGoesBetween(ManyStarted(100, 100'000));
+TEST_F(AppendQueueThreaded, PartsAreSmallerIfEventsAreLarge) {
+  ExpectOneEventAppendedInBetween(ManyStarted(100, 100'000));
 }
 
-TEST_F(AppendQueueThreaded, WhatWasAddedIsAppendedWhenItEnds) {
+TEST_F(AppendQueueThreaded, TheDestructorAppendsWhatWasAdded) {
   std::future<std::string> answer;
   {
     AppendQueue queue(*log_);

@@ -83,7 +83,7 @@ class AuditLogTest : public ::testing::Test {
   std::unique_ptr<AuditLog> log_;
 };
 
-TEST_F(AuditLogTest, EntriesAreLinesOfJsonThatNameTheOneBefore) {
+TEST_F(AuditLogTest, EntriesAreJsonLinesChainedToThePreviousOne) {
   AuditEntry entry{"ci", "tok1", "t1",           "cancelRun", "POST",  "/v1/runs/r1/cancel",
                    "r1", 403,    "AUTHZ_DENIED", "10.0.0.1",  "req-1", "because \"x\"\n"};
   ASSERT_EQ(*log_->Append(entry), 1U);
@@ -117,14 +117,14 @@ TEST_F(AuditLogTest, ALineWithoutItsHashIsCanonicalJson) {
   EXPECT_EQ(*canonical, body);
 }
 
-TEST_F(AuditLogTest, OfManyAnonymousEntriesSomeAreTakenAndTheOthersCounted) {
+TEST_F(AuditLogTest, AnonymousEntriesAreRateLimitedAndTheRestCounted) {
   constexpr std::size_t kTaken = AuditLog::kAnonymousPerMinute;
   AuditEntry refused;
   refused.action = "listRuns";
   refused.anonymous = true;
   for (std::size_t i = 0; i < kTaken; ++i) ASSERT_EQ(*log_->Append(refused), i + 1);
   for (int i = 0; i < 1'000; ++i) ASSERT_EQ(*log_->Append(refused), 0U);
-  Append("known");  // whoever is known is not kept out
+  Append("known");  // entries of known callers are always accepted
   for (int i = 0; i < 7; ++i) ASSERT_EQ(*log_->Append(refused), 0U);
   clock_.Advance(std::chrono::minutes(1));
   ASSERT_EQ(*log_->Append(refused), kTaken + 2);
@@ -140,7 +140,7 @@ TEST_F(AuditLogTest, OfManyAnonymousEntriesSomeAreTakenAndTheOthersCounted) {
   EXPECT_TRUE(Verify().intact());
 }
 
-TEST_F(AuditLogTest, TheChainGoesOnAfterAReopen) {
+TEST_F(AuditLogTest, TheChainContinuesAfterAReopen) {
   AppendFive();
   Reopen();
   Append("act6");
@@ -149,7 +149,7 @@ TEST_F(AuditLogTest, TheChainGoesOnAfterAReopen) {
   EXPECT_TRUE(Verify().intact());
 }
 
-TEST_F(AuditLogTest, FilesAreForTheOwnerOnly) {
+TEST_F(AuditLogTest, FilesAreReadableByTheOwnerOnly) {
   for (const std::string name : {"audit.log", "audit.key", "audit.head"}) {
     struct stat found {};
     ASSERT_EQ(::stat(Path(name).c_str(), &found), 0);
@@ -157,16 +157,16 @@ TEST_F(AuditLogTest, FilesAreForTheOwnerOnly) {
   }
 }
 
-TEST_F(AuditLogTest, AChangedEntryIsFound) {
+TEST_F(AuditLogTest, AChangedEntryIsDetected) {
   AppendFive();
   auto lines = Lines();
   lines[2].replace(lines[2].find("act3"), 4, "act9");
   SetLines(lines);
   EXPECT_EQ(Verify().line, 3U);
-  EXPECT_EQ(Verify().reason, "the entry was changed, or written without the key");
+  EXPECT_EQ(Verify().reason, "the entry was changed, or was written without the key");
 }
 
-TEST_F(AuditLogTest, EveryChangedByteIsFound) {
+TEST_F(AuditLogTest, EveryChangedByteIsDetected) {
   AppendFive();
   const std::string good = FileText("audit.log");
   for (std::size_t i = 0; i < good.size(); i += 7) {
@@ -177,7 +177,7 @@ TEST_F(AuditLogTest, EveryChangedByteIsFound) {
   }
 }
 
-TEST_F(AuditLogTest, RemovedEntriesAreFound) {
+TEST_F(AuditLogTest, RemovedEntriesAreDetected) {
   AppendFive();
   auto lines = Lines();
   lines.erase(lines.begin() + 1);
@@ -187,7 +187,7 @@ TEST_F(AuditLogTest, RemovedEntriesAreFound) {
             "entry 3 stands where entry 2 should: entries were removed, added or moved");
 }
 
-TEST_F(AuditLogTest, ReorderedAndRepeatedEntriesAreFound) {
+TEST_F(AuditLogTest, ReorderedAndRepeatedEntriesAreDetected) {
   AppendFive();
   const auto good = Lines();
   auto lines = good;
@@ -200,7 +200,7 @@ TEST_F(AuditLogTest, ReorderedAndRepeatedEntriesAreFound) {
   EXPECT_EQ(Verify().line, 6U);
 }
 
-TEST_F(AuditLogTest, EntriesRemovedAtTheEndAreFoundByTheHead) {
+TEST_F(AuditLogTest, EntriesRemovedAtTheEndAreDetectedByTheHead) {
   AppendFive();
   auto lines = Lines();
   lines.pop_back();
@@ -211,7 +211,7 @@ TEST_F(AuditLogTest, EntriesRemovedAtTheEndAreFoundByTheHead) {
   EXPECT_NE(Verify().reason.find("audit.head is missing"), std::string::npos);
 }
 
-TEST_F(AuditLogTest, ALogThatWasTakenAwayIsFound) {
+TEST_F(AuditLogTest, ARemovedLogIsDetected) {
   AppendFive();
   Close();
   ASSERT_EQ(::unlink(Path("audit.log").c_str()), 0);
@@ -220,7 +220,7 @@ TEST_F(AuditLogTest, ALogThatWasTakenAwayIsFound) {
   EXPECT_EQ(verdict.reason, "audit.log is missing");
 }
 
-TEST_F(AuditLogTest, AForgerWithoutTheKeyIsFound) {
+TEST_F(AuditLogTest, EntriesForgedWithoutTheKeyAreDetected) {
   AppendFive();
   SeededRandom other(99);
   const AuditKey forged = AuditKey::Make(other);
@@ -245,7 +245,7 @@ TEST_F(AuditLogTest, ATornLastLineIsCutAndTheCutRecorded) {
   EXPECT_TRUE(Verify().intact());
 }
 
-TEST_F(AuditLogTest, WholeEntriesBehindTheHeadAreKept) {
+TEST_F(AuditLogTest, IntactEntriesAfterTheHeadAreKept) {
   AppendFive();
   const std::string head = FileText("audit.head");
   Append("act6");
@@ -260,7 +260,7 @@ TEST_F(AuditLogTest, WholeEntriesBehindTheHeadAreKept) {
   EXPECT_TRUE(Verify().intact());
 }
 
-TEST_F(AuditLogTest, ALogThatLostItsEndGoesOnAndSaysSo) {
+TEST_F(AuditLogTest, ATruncatedLogIsContinuedAndTheLossRecorded) {
   AppendFive();
   Close();
   auto lines = Lines();
@@ -276,7 +276,7 @@ TEST_F(AuditLogTest, ALogThatLostItsEndGoesOnAndSaysSo) {
   EXPECT_EQ(Lines().size(), 5U);
 }
 
-TEST_F(AuditLogTest, AHeadThatWasTakenAwayIsRecorded) {
+TEST_F(AuditLogTest, AMissingHeadIsRecorded) {
   AppendFive();
   Close();
   std::filesystem::remove(Path("audit.head"));
@@ -293,7 +293,7 @@ TEST_F(AuditLogTest, ALogWithoutItsKeyIsNotOpened) {
   EXPECT_EQ(opened.error().code, ErrorCode::kStoreNotFound);
 }
 
-TEST_F(AuditLogTest, CallersAreToldWhenTheirEntryIsDurable) {
+TEST_F(AuditLogTest, CallersAreNotifiedWhenTheirEntryIsDurable) {
   std::atomic<int> told{0};
   AuditEntry entry;
   entry.action = "x";
@@ -305,7 +305,7 @@ TEST_F(AuditLogTest, CallersAreToldWhenTheirEntryIsDurable) {
   EXPECT_EQ(log_->head().seq, 3U);
 }
 
-TEST_F(AuditLogTest, WhatADiskRefusedIsWrittenWhenThereIsRoomAgain) {
+TEST_F(AuditLogTest, FailedWritesAreRetriedWhenTheDiskHasRoomAgain) {
   AppendFive();
   const auto former = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit normal {};
@@ -339,7 +339,7 @@ TEST_F(AuditLogTest, ManyThreadsMakeOneChain) {
   EXPECT_TRUE(Verify().intact());
 }
 
-TEST_F(AuditLogTest, PagesGoThroughTheLogByTenant) {
+TEST_F(AuditLogTest, PagesFilterTheLogByTenant) {
   for (int i = 0; i < 1'000; ++i) Append("a", i % 3 == 0 ? "t1" : "t2");
   ASSERT_TRUE(log_->Sync());
   std::vector<std::int64_t> seqs;
@@ -366,7 +366,7 @@ TEST_F(AuditLogTest, PagesGoThroughTheLogByTenant) {
   EXPECT_TRUE(log_->Read({1'000, 2, ""})->entries.empty());
 }
 
-TEST_F(AuditLogTest, ATenantCannotBeSmuggledIntoATextOfAnEntry) {
+TEST_F(AuditLogTest, ATenantIdInsideATextDoesNotMatchTheFilter) {
   AuditEntry entry;
   entry.action = "x\",\"tenantId\":\"t9\",";
   entry.tenant_id = "t1";

@@ -15,12 +15,12 @@ std::string Split(std::string_view body, std::string_view type = "application/js
   return text;
 }
 
-TEST(BatchReaderTest, OneDocumentIsTakenAsItIs) {
+TEST(BatchReaderTest, ASingleDocumentIsUnchanged) {
   EXPECT_EQ(Split(R"( {"a":1} )"), R"(single| {"a":1} )");
   EXPECT_EQ(Split("nonsense"), "single|nonsense");
 }
 
-TEST(BatchReaderTest, AListIsTakenApart) {
+TEST(BatchReaderTest, AListIsSplit) {
   EXPECT_EQ(Split(R"([{"a":"x,]}\""}, {"b":[1,{"c":2}]} ])"),
             R"(list|{"a":"x,]}\""}|{"b":[1,{"c":2}]})");
   EXPECT_EQ(Split("[1, true ,null]"), "list|1|true |null");
@@ -30,14 +30,16 @@ TEST(BatchReaderTest, LinesAreDocuments) {
   EXPECT_EQ(Split("{\"a\":1}\n\n{\"b\":2}", "application/x-ndjson"), "list|{\"a\":1}|{\"b\":2}");
 }
 
-TEST(BatchReaderTest, WhatIsNoListIsRefused) {
-  EXPECT_EQ(Split("[{}"), "INVALID_JSON: the list has no end, at byte 3");
-  EXPECT_EQ(Split("[{},]"), "INVALID_JSON: the list has an item that is no JSON value, at byte 4");
+TEST(BatchReaderTest, MalformedListsAreRefused) {
+  EXPECT_EQ(Split("[{}"), "INVALID_JSON: the list is not closed, at byte 3");
+  EXPECT_EQ(Split("[{},]"),
+            "INVALID_JSON: the list contains an item that is not a JSON value, at byte 4");
   EXPECT_EQ(Split("[{} {}]"), "INVALID_JSON: expected ',' or ']', at byte 4");
-  EXPECT_EQ(Split("[{}] x"), "INVALID_JSON: something follows the list, at byte 4");
-  EXPECT_EQ(Split("[\"a"), "INVALID_JSON: the list has an item that is no JSON value, at byte 1");
-  EXPECT_EQ(Split("[]"), "INVALID_ARGUMENT: the body has no event");
-  EXPECT_EQ(Split(" "), "INVALID_ARGUMENT: the body has no event");
+  EXPECT_EQ(Split("[{}] x"), "INVALID_JSON: unexpected data after the list, at byte 4");
+  EXPECT_EQ(Split("[\"a"),
+            "INVALID_JSON: the list contains an item that is not a JSON value, at byte 1");
+  EXPECT_EQ(Split("[]"), "INVALID_ARGUMENT: the body contains no events");
+  EXPECT_EQ(Split(" "), "INVALID_ARGUMENT: the body contains no events");
 }
 
 TEST(BatchReaderTest, TooManyAreRefused) {

@@ -37,7 +37,7 @@ class DurableAnswersThreaded : public ::testing::Test {
   std::unique_ptr<DurableAnswers> answers_;
 };
 
-TEST_F(DurableAnswersThreaded, AnAnswerOutlivesTheProcess) {
+TEST_F(DurableAnswersThreaded, AnAnswerSurvivesARestart) {
   const std::string odd = "{\"a\":\"\\u0000\\\"\",\"b\":\"\xc3\xa9\"}";
   Put(1, Keeping::kDurably, odd);
   Open();
@@ -50,7 +50,7 @@ TEST_F(DurableAnswersThreaded, AnAnswerOutlivesTheProcess) {
   EXPECT_EQ(found->response.headers, (HttpHeaders{{"Location", "/x"}}));
 }
 
-TEST_F(DurableAnswersThreaded, OfOneWithASecretOnlyThatItWasGiven) {
+TEST_F(DurableAnswersThreaded, AnAnswerWithASecretIsOnlyMarkedAsGiven) {
   Put(1, Keeping::kWithoutAnswer, R"({"token":"secret"})");
   EXPECT_EQ(answers_->Find(Key(1))->response.body, R"({"token":"secret"})");
   DocumentQuery query;
@@ -64,7 +64,7 @@ TEST_F(DurableAnswersThreaded, OfOneWithASecretOnlyThatItWasGiven) {
   EXPECT_EQ(answers_->Find(Key(1))->fingerprint, Key(1001));
 }
 
-TEST_F(DurableAnswersThreaded, OneOfThisProcessAloneIsNotWritten) {
+TEST_F(DurableAnswersThreaded, InMemoryAnswersAreNotWritten) {
   Put(1, Keeping::kInMemory);
   EXPECT_TRUE(answers_->Find(Key(1)));
   EXPECT_EQ(Documents(), 0U);
@@ -72,7 +72,7 @@ TEST_F(DurableAnswersThreaded, OneOfThisProcessAloneIsNotWritten) {
   EXPECT_FALSE(answers_->Find(Key(1)));
 }
 
-TEST_F(DurableAnswersThreaded, WhatIsForgottenIsRemovedFromTheStore) {
+TEST_F(DurableAnswersThreaded, EvictedAnswersAreRemovedFromTheStore) {
   for (int n = 1; n <= 10; ++n) {
     clock_.Advance(std::chrono::milliseconds(1));
     Put(n);
@@ -90,7 +90,7 @@ TEST_F(DurableAnswersThreaded, WhatIsForgottenIsRemovedFromTheStore) {
   EXPECT_EQ(Documents(), 1U);
 }
 
-TEST_F(DurableAnswersThreaded, ADocumentThatCannotBeReadIsRemoved) {
+TEST_F(DurableAnswersThreaded, UnreadableDocumentsAreRemoved) {
   const TenantDocument broken[] = {{{DocumentKind::kAnswer, "", "short"}, "{}"},
                                    {{DocumentKind::kAnswer, "", std::string(40, 'x')}, "no json"}};
   ASSERT_TRUE(store_->PutDocuments(broken));
@@ -99,7 +99,7 @@ TEST_F(DurableAnswersThreaded, ADocumentThatCannotBeReadIsRemoved) {
   EXPECT_EQ(Documents(), 1U);
 }
 
-TEST_F(DurableAnswersThreaded, ManyAtOnceAreAllKept) {
+TEST_F(DurableAnswersThreaded, ConcurrentAnswersAreAllKept) {
   Open({.keys_max = 1'000});
   std::promise<void> all;
   std::atomic<int> left{400};

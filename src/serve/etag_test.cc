@@ -5,14 +5,14 @@
 namespace everstep {
 namespace {
 
-TEST(EtagTest, AnyOfTheListMatchesWeakOrStrong) {
+TEST(EtagTest, AnyTagInTheListMatchesWeakOrStrong) {
   EXPECT_TRUE(NoneMatchHas("\"7\"", "\"7\""));
   EXPECT_TRUE(NoneMatchHas("W/\"7\"", "\"7\""));
   EXPECT_TRUE(NoneMatchHas("\"6\", W/\"7\" ,\"8\"", "\"7\""));
   EXPECT_TRUE(NoneMatchHas("*", "\"7\""));
 }
 
-TEST(EtagTest, OthersDoNot) {
+TEST(EtagTest, OtherTagsDoNotMatch) {
   EXPECT_FALSE(NoneMatchHas("", "\"7\""));
   EXPECT_FALSE(NoneMatchHas("\"77\"", "\"7\""));
   EXPECT_FALSE(NoneMatchHas("7", "\"7\""));

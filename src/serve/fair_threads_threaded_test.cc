@@ -12,7 +12,7 @@
 namespace everstep {
 namespace {
 
-// Work that lasts until it is let go.
+// Work that blocks until it is released.
 class Gate {
  public:
   std::function<void()> Work() {
@@ -36,7 +36,7 @@ void Await(FairThreads& threads, std::string_view party) {
   done.get_future().wait();
 }
 
-TEST(FairThreadsTest, AnotherPartyFindsAThreadWhileOneHoldsAllItMay) {
+TEST(FairThreadsTest, APartyAtItsLimitLeavesThreadsToOthers) {
   Gate gate;
   FairThreads threads(4, 1);
   for (int i = 0; i < 100; ++i) threads.Run("hostile", gate.Work());
@@ -46,7 +46,7 @@ TEST(FairThreadsTest, AnotherPartyFindsAThreadWhileOneHoldsAllItMay) {
   gate.Open();
 }
 
-TEST(FairThreadsTest, AReservedThreadGoesToWhoHasNothingRunning) {
+TEST(FairThreadsTest, ReservedThreadsGoToPartiesWithNothingRunning) {
   Gate one;
   Gate two;
   FairThreads threads(4, 2);
@@ -80,7 +80,7 @@ TEST(FairThreadsTest, QueuesTakeTurns) {
   EXPECT_EQ(order, "ababaa");
 }
 
-TEST(FairThreadsTest, WhatIsQueuedIsDroppedAtTheEnd) {
+TEST(FairThreadsTest, QueuedWorkIsDroppedOnDestruction) {
   const auto held = std::make_shared<int>(0);
   Gate gate;
   {
@@ -96,7 +96,7 @@ TEST(FairThreadsTest, WhatIsQueuedIsDroppedAtTheEnd) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(FairThreadsTest, ManyPartiesAndThreadsLoseNothing) {
+TEST(FairThreadsTest, ConcurrentWorkOfManyPartiesIsAllDone) {
   std::atomic<int> done = 0;
   std::promise<void> all;
   constexpr int kAll = 4 * 5'000;

@@ -49,7 +49,7 @@ TEST_F(IdempotencyTest, AnotherRequestWithTheSameKeyIsRefused) {
   EXPECT_EQ(Begin("k1", "{}", {"t1", "tok", "POST", "/v1/runs", "a=b"}).outcome, Outcome::kReused);
 }
 
-TEST_F(IdempotencyTest, WhileTheFirstIsUnderWayOthersAreToldSo) {
+TEST_F(IdempotencyTest, ConcurrentRequestsWithTheSameKeyAreRefused) {
   auto first = Begin("k1");
   EXPECT_EQ(Begin("k1").outcome, Outcome::kInUse);
   EXPECT_EQ(Begin("k1", "other").outcome, Outcome::kReused);
@@ -57,7 +57,7 @@ TEST_F(IdempotencyTest, WhileTheFirstIsUnderWayOthersAreToldSo) {
   EXPECT_EQ(Begin("k1").outcome, Outcome::kReplayed);
 }
 
-TEST_F(IdempotencyTest, ADroppedRequestLeavesNothing) {
+TEST_F(IdempotencyTest, ADroppedRequestReleasesItsKey) {
   { const auto dropped = Begin("k1"); }
   auto second = Begin("k1", "other");
   EXPECT_EQ(second.outcome, Outcome::kFresh);
@@ -68,7 +68,7 @@ TEST_F(IdempotencyTest, ADroppedRequestLeavesNothing) {
   EXPECT_EQ(Begin("k1").outcome, Outcome::kFresh);
 }
 
-TEST_F(IdempotencyTest, AnswersWorthAnotherTryAreNotKept) {
+TEST_F(IdempotencyTest, RetryableAnswersAreNotKept) {
   for (const int status : {500, 503, 507, 429, 409, 408}) {
     Do("k", {status, {}, ""});
     EXPECT_EQ(Begin("k").outcome, Outcome::kFresh) << status;
@@ -80,7 +80,7 @@ TEST_F(IdempotencyTest, AnswersWorthAnotherTryAreNotKept) {
   }
 }
 
-TEST_F(IdempotencyTest, KeysOfOthersAreOtherKeys) {
+TEST_F(IdempotencyTest, KeysAreScopedToTheCaller) {
   Do("k1", Created());
   EXPECT_EQ(Begin("k1", "{}", {"t2", "tok", "POST", "/v1/runs", ""}).outcome, Outcome::kFresh);
   EXPECT_EQ(Begin("k1", "{}", {"t1", "to2", "POST", "/v1/runs", ""}).outcome, Outcome::kFresh);
@@ -100,7 +100,7 @@ TEST_F(IdempotencyTest, KeysAreOneTo255PrintableCharacters) {
   EXPECT_EQ(Begin("a \"b\\").outcome, Outcome::kReplayed);
 }
 
-TEST_F(IdempotencyTest, AnswersAreForgottenAfterADay) {
+TEST_F(IdempotencyTest, AnswersExpireAfterADay) {
   Do("k1", Created());
   clock_.Advance(std::chrono::hours(24) - std::chrono::seconds(1));
   EXPECT_EQ(Begin("k1").outcome, Outcome::kReplayed);
@@ -108,7 +108,7 @@ TEST_F(IdempotencyTest, AnswersAreForgottenAfterADay) {
   EXPECT_EQ(Begin("k1", "other").outcome, Outcome::kFresh);
 }
 
-TEST_F(IdempotencyTest, BeyondTheLimitTheOldestGoes) {
+TEST_F(IdempotencyTest, TheOldestAnswerIsEvictedBeyondTheLimit) {
   for (const std::string key : {"k1", "k2", "k3"}) Do(key, Created());
   EXPECT_EQ(Begin("k1").outcome, Outcome::kReplayed);
   Do("k4", Created());
@@ -116,7 +116,7 @@ TEST_F(IdempotencyTest, BeyondTheLimitTheOldestGoes) {
   EXPECT_EQ(Begin("k1").outcome, Outcome::kFresh);
 }
 
-TEST_F(IdempotencyTest, ATenantWithManyKeysPushesOutItsOwnAnswers) {
+TEST_F(IdempotencyTest, ATenantWithManyKeysEvictsOnlyItsOwnAnswers) {
   const IdempotencyScope rival{"rival", "tok", "POST", "/v1/runs", ""};
   Do("mine", Created());
   for (int i = 0; i < 20; ++i) {
@@ -126,13 +126,13 @@ TEST_F(IdempotencyTest, ATenantWithManyKeysPushesOutItsOwnAnswers) {
   EXPECT_EQ(Begin("mine").outcome, Outcome::kReplayed);
   EXPECT_EQ(Begin("k19", "{}", rival).outcome, Outcome::kReplayed);
   EXPECT_EQ(Begin("k0", "{}", rival).outcome, Outcome::kFresh);
-  // Large answers do not either.
+  // The same holds for large answers.
   auto begun = Begin("large", "{}", rival);
   begun.call.Finish({201, {}, std::string(8'500, 'x')}, Keeping::kDurably, [] {});
   EXPECT_EQ(Begin("mine").outcome, Outcome::kReplayed);
 }
 
-TEST_F(IdempotencyTest, WhatIsForgottenTakesNoMemory) {
+TEST_F(IdempotencyTest, EvictedAnswersFreeTheirMemory) {
   Do("k1", Created());
   Do("k2", Created());
   const std::size_t two = store_.bytes();
@@ -141,7 +141,7 @@ TEST_F(IdempotencyTest, WhatIsForgottenTakesNoMemory) {
   EXPECT_EQ(store_.bytes() * 2, two);
 }
 
-// A store that keeps an answer when the test says so.
+// A store that keeps an answer when the test releases it.
 class SlowStore final : public IdempotencyStore {
  public:
   std::optional<KeptAnswer> Find(const IdempotencyKeyDigest& /*key*/) override { return found; }
@@ -158,7 +158,7 @@ class SlowStore final : public IdempotencyStore {
   std::function<void()> kept_;
 };
 
-TEST(IdempotencyOrderTest, AnAnswerIsGivenAfterItIsKeptAndUntilThenItIsUnderWay) {
+TEST(IdempotencyOrderTest, AnAnswerIsGivenOnlyAfterItIsKept) {
   SlowStore store;
   Idempotency idempotency(store);
   const IdempotencyScope scope{"t1", "tok", "POST", "/v1/runs", ""};
@@ -175,7 +175,7 @@ TEST(IdempotencyOrderTest, AnAnswerIsGivenAfterItIsKeptAndUntilThenItIsUnderWay)
   EXPECT_EQ(idempotency.Begin(scope, "k1", "[]").outcome, Outcome::kReused);
 }
 
-TEST_F(IdempotencyTest, BytesAreBoundedToo) {
+TEST_F(IdempotencyTest, BytesAreBounded) {
   for (int i = 0; i < 3; ++i) Do("k" + std::to_string(i), {200, {}, std::string(4'000, 'x')});
   EXPECT_LE(store_.bytes(), 10'000U);
   EXPECT_EQ(Begin("k0").outcome, Outcome::kFresh);
@@ -185,7 +185,7 @@ TEST_F(IdempotencyTest, BytesAreBoundedToo) {
   EXPECT_EQ(Begin("k2").outcome, Outcome::kReplayed);
 }
 
-TEST_F(IdempotencyTest, OfManyAtOnceOneIsFresh) {
+TEST_F(IdempotencyTest, OnlyOneOfManyConcurrentRequestsIsFresh) {
   std::atomic<int> fresh{0};
   std::vector<std::thread> callers;
   for (int i = 0; i < 4; ++i) {

@@ -24,14 +24,14 @@ TEST(PercentDecodeTest, APlusIsASpaceInQueriesOnly) {
   EXPECT_EQ(PercentDecode("a+b%2B", PlusMeans::kSpace), "a b+");
 }
 
-TEST(PercentDecodeTest, RefusesWhatIsMalformedOrNoText) {
+TEST(PercentDecodeTest, RefusesMalformedEscapesAndInvalidText) {
   for (const std::string_view text :
        {"%", "%4", "a%zz", "%-1", "%00", "%0a", "%7F", "%ff", "%c3", "%ed%a0%80"}) {
     EXPECT_EQ(Segment(text), std::nullopt) << text;
   }
 }
 
-TEST(PercentDecodeTest, TakesWhatTheEncoderWrites) {
+TEST(PercentDecodeTest, DecodesWhatTheEncoderWrites) {
   for (const std::string text : {"a b/c?d=e&f%+", "ü☃𝄞", "-._~"}) {
     EXPECT_EQ(Segment(PercentEncode(text)), text);
   }

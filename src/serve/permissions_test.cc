@@ -22,7 +22,7 @@ std::vector<std::string> CellsOf(const std::string& line) {
   return cells;
 }
 
-TEST(PermissionsTest, TheTableOfTheSecurityPageIsTheOneOfTheCode) {
+TEST(PermissionsTest, TheTableInTheDocsMatchesTheCode) {
   std::ifstream page(EVERSTEP_SOURCE_DIR "/docs/security.md");
   ASSERT_TRUE(page);
   std::vector<std::string> roles;
@@ -54,12 +54,12 @@ TEST(PermissionsTest, EveryRoleIsFoundByItsName) {
   EXPECT_EQ(RoleFromName(""), std::nullopt);
 }
 
-TEST(PermissionsTest, NobodyMayDoAnythingWithoutARole) {
+TEST(PermissionsTest, WithoutARoleThereAreNoPermissions) {
   EXPECT_TRUE(PermissionsOf(RoleSet()).empty());
   EXPECT_TRUE(ActorRolesOf(RoleSet()).empty());
 }
 
-TEST(PermissionsTest, AViewerChangesNothing) {
+TEST(PermissionsTest, AViewerHasNoWritePermissions) {
   const PermissionSet viewer = PermissionsOf(RoleSet(Role::kViewer));
   for (int i = 0; i < kPermissionCount; ++i) {
     const auto permission = static_cast<Permission>(i);
@@ -70,13 +70,13 @@ TEST(PermissionsTest, AViewerChangesNothing) {
   EXPECT_FALSE(viewer.Has(Permission::kAuditRead));
 }
 
-TEST(PermissionsTest, OnlyTheAdminReachesOtherTenants) {
+TEST(PermissionsTest, OnlyAdminsMayAccessOtherTenants) {
   for (const RoleRule& rule : RoleRules()) {
     EXPECT_EQ(rule.permissions.Has(Permission::kTenantAny), rule.role == Role::kAdmin) << rule.name;
   }
 }
 
-TEST(PermissionsTest, RolesOfATokenAddUpAndNameTheEnginesRolesOnce) {
+TEST(PermissionsTest, RolesAddUpAndEngineRolesAreNotRepeated) {
   const RoleSet roles(Role::kPlanAuthor, Role::kAuditor, Role::kOperator);
   EXPECT_TRUE(PermissionsOf(roles).Has(Permission::kPlanWrite));
   EXPECT_TRUE(PermissionsOf(roles).Has(Permission::kAuditRead));
@@ -84,7 +84,7 @@ TEST(PermissionsTest, RolesOfATokenAddUpAndNameTheEnginesRolesOnce) {
   EXPECT_EQ(ActorRolesOf(RoleSet(Role::kTenantAdmin)), (std::vector<std::string>{"Admin"}));
 }
 
-TEST(PermissionsTest, NobodyGrantsMoreThanHeHas) {
+TEST(PermissionsTest, NobodyGrantsMoreThanTheyHave) {
   const PermissionSet tenant_admin = PermissionsOf(RoleSet(Role::kTenantAdmin));
   EXPECT_TRUE(MayGrant(tenant_admin, RoleSet(Role::kEngineer, Role::kSystem)));
   EXPECT_TRUE(MayGrant(tenant_admin, RoleSet(Role::kTenantAdmin)));

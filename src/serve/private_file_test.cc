@@ -11,7 +11,7 @@
 namespace everstep {
 namespace {
 
-TEST(PrivateFileTest, ReadsWhatWasWrittenLast) {
+TEST(PrivateFileTest, ReadsTheLastWrittenContent) {
   const TemporaryDirectory directory;
   const std::string path = directory / "f";
   ASSERT_TRUE(WritePrivateFile(path, "one"));
@@ -43,7 +43,7 @@ TEST(PrivateFileTest, MissingIsNotAnErrorAndTooLargeIs) {
   EXPECT_FALSE(ReadPrivateFile(directory / "f", 4));
 }
 
-TEST(PrivateFileTest, AFolderThatIsNotThereIsAnError) {
+TEST(PrivateFileTest, AMissingDirectoryIsAnError) {
   const TemporaryDirectory directory;
   const Status written = WritePrivateFile(directory / "no/f", "x");
   ASSERT_FALSE(written);

@@ -32,7 +32,7 @@ TEST(ProblemTest, AnErrorBecomesProblemJsonWithItsFaults) {
   EXPECT_THAT(response.headers, Contains(Pair("Cache-Control", "no-store")));
   EXPECT_EQ(response.body,
             "{\"type\":\"/docs/errors/SCHEMA_VALIDATION_FAILED\","
-            "\"title\":\"The document does not fit its schema\",\"status\":422,"
+            "\"title\":\"The document does not match its schema\",\"status\":422,"
             "\"code\":\"SCHEMA_VALIDATION_FAILED\",\"detail\":\"2 faults\",\"faults\":["
             "{\"pointer\":\"/runId\",\"message\":\"is required\"},"
             "{\"pointer\":\"/x\",\"message\":\"is unknown\",\"line\":3,\"column\":7}],"
@@ -54,7 +54,7 @@ TEST(ProblemTest, EveryCodeHasAnErrorStatusAndATitle) {
   }
 }
 
-TEST(ProblemTest, NoHttpCodeHasTheNameOfAnErrorCode) {
+TEST(ProblemTest, HttpCodesAndErrorCodesDoNotShareNames) {
   for (int i = 0; i < kHttpCodeCount; ++i) {
     for (int k = 0; k < kErrorCodeCount; ++k) {
       EXPECT_NE(Name(static_cast<HttpCode>(i)), Name(static_cast<ErrorCode>(k)));
@@ -62,7 +62,7 @@ TEST(ProblemTest, NoHttpCodeHasTheNameOfAnErrorCode) {
   }
 }
 
-TEST(ProblemTest, InputFaultsAreTheCallersFaultAndStoreTroublesAreNot) {
+TEST(ProblemTest, InputErrorsAreClientErrorsAndStoreErrorsAreServerErrors) {
   for (int i = 0; i < kErrorCodeCount; ++i) {
     const auto code = static_cast<ErrorCode>(i);
     if (KindOf(code) == ErrorKind::kInput) {
@@ -74,7 +74,7 @@ TEST(ProblemTest, InputFaultsAreTheCallersFaultAndStoreTroublesAreNot) {
   }
 }
 
-TEST(ProblemTest, ARunOfAnotherTenantLooksLikeNoRunAtAll) {
+TEST(ProblemTest, ARunOfAnotherTenantLooksLikeAMissingRun) {
   const ServerResponse foreign =
       Answer({ErrorCode::kAuthzTenantForbidden, "run r7 is of tenant t2", {{"/x", "y"}}});
   const ServerResponse missing = Answer({ErrorCode::kRunNotFound, "there is no run r7", {}});
@@ -83,7 +83,7 @@ TEST(ProblemTest, ARunOfAnotherTenantLooksLikeNoRunAtAll) {
   EXPECT_EQ(foreign.body, missing.body);
 }
 
-TEST(ProblemTest, DetailsOfTheStoreStayInside) {
+TEST(ProblemTest, DetailsOfTheStoreAreNotExposed) {
   const ServerResponse response = Answer(
       {ErrorCode::kStoreCorrupt, "/var/lib/everstep/000012.sst: bad block", {{"/etc", "/var"}}});
   EXPECT_EQ(response.status, 500);
@@ -100,7 +100,7 @@ TEST(ProblemTest, RetryAfterIsRoundedUpToSeconds) {
               Not(Contains(Pair("Retry-After", ::testing::_))));
 }
 
-TEST(ProblemTest, CodesBringTheirHeaders) {
+TEST(ProblemTest, CodesHaveTheirHeaders) {
   EXPECT_THAT(ToResponse(ProblemOf(Error{ErrorCode::kUnauthenticated, "no token", {}}), "").headers,
               Contains(Pair("WWW-Authenticate", "Bearer realm=\"everstep\"")));
   const ServerResponse response = ToResponse(MethodNotAllowed("GET, HEAD"), "");
@@ -109,13 +109,13 @@ TEST(ProblemTest, CodesBringTheirHeaders) {
   EXPECT_TRUE(BodyOf(response).Get("traceId").undefined());
 }
 
-TEST(ProblemTest, TheBodyIsJsonWhateverTheMessageHolds) {
+TEST(ProblemTest, TheBodyIsValidJsonForAnyMessage) {
   const ServerResponse response =
       Answer({ErrorCode::kInvalidArgument, "bad \"\xff\n", {{"\xc3", "\x01"}}});
   EXPECT_EQ(BodyOf(response).Get("detail").text(), "bad \"\xef\xbf\xbd\n");
 }
 
-TEST(ProblemTest, ManyFaultsAreCutWithACount) {
+TEST(ProblemTest, ManyFaultsAreTruncatedWithACount) {
   Error error{ErrorCode::kInvalidPlan, "many", {}};
   for (int i = 0; i < 250; ++i) error.faults.push_back({"/" + std::to_string(i), "wrong"});
   const Value body = BodyOf(Answer(error));

@@ -32,14 +32,14 @@ TEST(QueryReaderTest, ReadsParametersOfEveryKind) {
   EXPECT_EQ(FaultsOf(reader), "");
 }
 
-TEST(QueryReaderTest, AnOffsetMayBeSentBare) {
+TEST(QueryReaderTest, AnOffsetMayBeSentUnescaped) {
   QueryReader reader("a=2026-02-11T10:30:00+01:00&b=2026-02-11T10:30:00%2B01:00");
   const auto wanted = ParseTimestamp("2026-02-11T09:30:00Z");
   EXPECT_EQ(reader.Time("a"), wanted);
   EXPECT_EQ(reader.Time("b"), wanted);
 }
 
-TEST(QueryReaderTest, AllFaultsComeAtOnce) {
+TEST(QueryReaderTest, AllFaultsAreReportedAtOnce) {
   QueryReader reader("limit=ten&limt=3&wait=2h&at=noon&cursor=%zz&status=DONE&x=1&x=2&yes=1");
   reader.Integer("limit", 1, 100);
   reader.Duration("wait", std::chrono::minutes(1));
@@ -50,14 +50,14 @@ TEST(QueryReaderTest, AllFaultsComeAtOnce) {
   reader.Flag("yes");
   EXPECT_EQ(FaultsOf(reader),
             "INVALID_ARGUMENT\n"
-            "?cursor is not percent-encoded UTF-8 without control characters\n"
+            "?cursor must be percent-encoded UTF-8 without control characters\n"
             "?x is given twice\n"
             "?limit must be a whole number from 1 to 100\n"
             "?wait must be at most 1m\n"
             "?at must be a time of RFC 3339 such as \"2026-02-11T10:30:00Z\"\n"
             "?status must be one of RUNNING, FAILED, COMPLETED\n"
             "?yes must be true or false\n"
-            "?limt there is no parameter 'limt' here; did you mean 'limit'?");
+            "?limt unknown parameter 'limt'; did you mean 'limit'?");
 }
 
 TEST(QueryReaderTest, NumbersAreWholeAndInRange) {

@@ -23,7 +23,7 @@ class RouterTest : public ::testing::Test {
   Router router_{Routes()};
 };
 
-// A path of the template, with values in place of parameters.
+// The template's path with values in place of parameters.
 std::string ExampleOf(std::string_view path) {
   std::string example;
   bool inside = false;
@@ -53,7 +53,7 @@ TEST_F(RouterTest, OperationsAreNamedOnce) {
   for (const Route& route : Routes()) EXPECT_TRUE(names.insert(route.operation).second);
 }
 
-TEST_F(RouterTest, OnlyTheseAreOpen) {
+TEST_F(RouterTest, OnlyTheseRoutesAreOpen) {
   std::set<std::string_view> open;
   for (const Route& route : Routes()) {
     if (!route.permission) open.insert(route.operation);
@@ -63,11 +63,11 @@ TEST_F(RouterTest, OnlyTheseAreOpen) {
                                         "receiveWebhook", "receiveSignedEvents"}));
 }
 
-TEST_F(RouterTest, ReadingNeedsAPermissionToReadAndWritingOneThatIsMore) {
+TEST_F(RouterTest, WritesNeedMoreThanReadPermissions) {
   for (const Route& route : Routes()) {
     if (!route.permission || *route.permission == Permission::kTokenManage) continue;
     const bool reads = Name(*route.permission).ends_with(".read");
-    // Checking a plan writes nothing; of an application's calls each is judged by itself.
+    // Checking a plan writes nothing; each call of an application is checked separately.
     const bool may_read = route.operation == "checkPlan" || route.operation == "callWorld";
     EXPECT_EQ(reads, route.method == "GET" || may_read) << route.operation;
   }
@@ -80,13 +80,13 @@ TEST_F(RouterTest, ParametersAreDecodedSegmentBySegment) {
   EXPECT_EQ(match.Parameter("stepId"), "a/b+c");
 }
 
-TEST_F(RouterTest, WordsGoBeforeParametersUnlessTheMethodIsNotTheirs) {
+TEST_F(RouterTest, LiteralsPrecedeParametersIfTheyHaveTheMethod) {
   EXPECT_EQ(OperationOf("POST", "/v1/plans/check"), "checkPlan");
   EXPECT_EQ(OperationOf("GET", "/v1/plans/check"), "getPlan");
   EXPECT_EQ(Match("DELETE", "/v1/plans/check").allow, "POST, GET, HEAD");
 }
 
-TEST_F(RouterTest, WhatIsNotThereIsNotFound) {
+TEST_F(RouterTest, UnknownPathsAreNotFound) {
   for (const std::string_view path :
        {"", "/", "/v1", "/v2/runs", "/v1/runs/", "/v1/runs//steps", "/v1/runs/r/steps/s/t",
         "v1/runs", "/v1/runs/r/", "//v1/runs", "/V1/runs", "/v1/runs/r1/nothing", "*"}) {
@@ -95,7 +95,7 @@ TEST_F(RouterTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(Match("GET", std::string(8'000, '/')).outcome, kNotFound);
 }
 
-TEST_F(RouterTest, OtherMethodsAreToldWhatIsAllowed) {
+TEST_F(RouterTest, OtherMethodsGetTheAllowedOnes) {
   EXPECT_EQ(Match("DELETE", "/v1/runs").outcome, kMethodNotAllowed);
   EXPECT_EQ(Match("DELETE", "/v1/runs").allow, "POST, GET, HEAD");
   EXPECT_EQ(Match("OPTIONS", "/v1/runs/r1").allow, "GET, HEAD");
@@ -104,7 +104,7 @@ TEST_F(RouterTest, OtherMethodsAreToldWhatIsAllowed) {
   EXPECT_EQ(Match("HEAD", "/v1/runs/r1/cancel").outcome, kMethodNotAllowed);
 }
 
-TEST_F(RouterTest, HeadIsForEveryGet) {
+TEST_F(RouterTest, EveryGetRouteAcceptsHead) {
   for (const Route& route : Routes()) {
     if (route.method != "GET") continue;
     const RouteMatch match = Match("HEAD", ExampleOf(route.path));

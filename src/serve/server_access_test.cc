@@ -1,4 +1,4 @@
-// Every route, for every role of every tenant: who may, who may not, and what is told.
+// Every route for every role of every tenant: who has access, who has not, and what is revealed.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace everstep {
 namespace {
 
-using Names = std::vector<std::pair<std::string, std::string>>;  // of parameters; their values
+using Names = std::vector<std::pair<std::string, std::string>>;  // parameter names and their values
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos;
@@ -33,7 +33,7 @@ std::string PathOf(const Route& route, const Names& names) {
   return path;
 }
 
-// A body that goes as far as it can.
+// A body that gets as far as possible.
 std::string BodyOf(const Route& route) {
   if (route.method == "GET" || route.method == "DELETE") return {};
   if (route.operation == "sendSignal") return R"({"type":"PAUSE","reason":"because"})";
@@ -80,7 +80,7 @@ TEST(ServerAccessTest, WithoutAValidTokenOnlyTheOpenRoutesAnswer) {
   }
 }
 
-TEST(ServerAccessTest, EveryRoleMayWhatTheTableSaysAndNothingElse) {
+TEST(ServerAccessTest, EveryRoleMayDoWhatTheTableSaysAndNothingElse) {
   ServerWorkbench bench;
   for (const std::string tenant : {"alpha", "beta"}) {
     for (const RoleRule& rule : RoleRules()) {
@@ -104,7 +104,7 @@ TEST(ServerAccessTest, EveryRoleMayWhatTheTableSaysAndNothingElse) {
   }
 }
 
-TEST(ServerAccessTest, NamesMayBeOfAnyLengthAndForm) {
+TEST(ServerAccessTest, NamesOfAnyLengthAndFormAreHandled) {
   ServerWorkbench bench;
   const std::string token = bench.Token("alpha", "admin");
   for (const std::string& name :
@@ -122,7 +122,7 @@ TEST(ServerAccessTest, NamesMayBeOfAnyLengthAndForm) {
   }
 }
 
-// A tenant with one of everything.
+// A tenant with one object of each kind.
 class TwoTenantsTest : public testing::Test {
  protected:
   static ServerOptions Options() {
@@ -179,7 +179,7 @@ class TwoTenantsTest : public testing::Test {
             {"code", "INTERNAL"},
             {"sha256", ToHex(Sha256("alpha's bytes"))}};
   }
-  // Names of the same form that nobody has.
+  // Names of the same form that do not exist.
   Names Nobodys() const {
     return {{"runId", "other-run"},
             {"stepId", "door"},
@@ -202,7 +202,7 @@ class TwoTenantsTest : public testing::Test {
     id.back() = id.back() == '0' ? '1' : '0';
     return id;
   }
-  // What is told, with the names that were asked for taken out.
+  // The response, with the requested names removed.
   static std::string Told(const ServerReply& reply, const Names& names) {
     std::string text = reply.Comparable();
     for (const auto& [name, value] : names) {
@@ -219,7 +219,7 @@ class TwoTenantsTest : public testing::Test {
   std::string token_id_;
 };
 
-TEST_F(TwoTenantsTest, WhatIsAnothersLooksAsIfItWereNotThere) {
+TEST_F(TwoTenantsTest, AnotherTenantsObjectsLookMissing) {
   const std::string before = bench_.Get(ours_, "/v1/runs/alpha-run").body;
   for (const Route& route : Routes()) {
     if (route.path.find('{') == std::string_view::npos) continue;
@@ -231,7 +231,7 @@ TEST_F(TwoTenantsTest, WhatIsAnothersLooksAsIfItWereNotThere) {
       EXPECT_GE(alphas.status, 400) << Titled(route) << alphas.body;
     }
   }
-  // And nothing has happened to it.
+  // And it is unchanged.
   EXPECT_EQ(bench_.Get(ours_, "/v1/runs/alpha-run").body, before);
   EXPECT_EQ(bench_.Get(ours_, "/v1/workers").Json().Get("workers").list().size(), 1U);
   const ServerReply beat = bench_.Post(ours_, "/v1/workers/" + worker_ + "/poll",
@@ -240,7 +240,7 @@ TEST_F(TwoTenantsTest, WhatIsAnothersLooksAsIfItWereNotThere) {
   EXPECT_TRUE(beat.Json().Get("stop").undefined()) << beat.body;
 }
 
-TEST_F(TwoTenantsTest, EventsForAnothersRunAreRefusedAsForNone) {
+TEST_F(TwoTenantsTest, EventsForAnotherTenantsRunAreRefusedAsForAMissingOne) {
   const auto append = [&](const std::string& run_id) {
     return bench_.Post(theirs_, "/v1/events",
                        R"({"eventType":"StepStarted","stepId":"door","runId":")" + run_id + "\"}");
@@ -249,7 +249,7 @@ TEST_F(TwoTenantsTest, EventsForAnothersRunAreRefusedAsForNone) {
   EXPECT_GE(append("alpha-run").status, 400);
 }
 
-TEST_F(TwoTenantsTest, AWorkersLeaseIsNoUseToAnother) {
+TEST_F(TwoTenantsTest, AWorkersLeaseIsUselessToAnotherTenant) {
   const std::string worker = bench_.RegisterWorker(theirs_, "far.away");
   const ServerReply poll =
       bench_.Post(theirs_, "/v1/workers/" + worker + "/poll",
@@ -259,7 +259,7 @@ TEST_F(TwoTenantsTest, AWorkersLeaseIsNoUseToAnother) {
   EXPECT_TRUE(poll.Json().Get("tasks").list().empty());
 }
 
-TEST_F(TwoTenantsTest, ListsShowOnlyOnesOwn) {
+TEST_F(TwoTenantsTest, ListsShowOnlyTheCallersTenant) {
   for (const Route& route : Routes()) {
     const bool lists = route.method == "GET" && route.path.starts_with("/v1/") &&
                        route.path.find('{') == std::string_view::npos;
@@ -272,7 +272,7 @@ TEST_F(TwoTenantsTest, ListsShowOnlyOnesOwn) {
   }
 }
 
-TEST_F(TwoTenantsTest, ARunIdOfAnotherTenantCannotBeTakenNorLookedAtByStarting) {
+TEST_F(TwoTenantsTest, StartingRevealsNothingAboutAnotherTenantsRunId) {
   const ServerReply reply =
       bench_.Post(theirs_, "/v1/runs",
                   R"({"plan":"metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a}]\n",)"
@@ -284,7 +284,7 @@ TEST_F(TwoTenantsTest, ARunIdOfAnotherTenantCannotBeTakenNorLookedAtByStarting) 
   }
 }
 
-TEST_F(TwoTenantsTest, OnlyAnAdminGivesTokensForOtherTenants) {
+TEST_F(TwoTenantsTest, OnlyAnAdminCreatesTokensForOtherTenants) {
   const auto create = [&](const std::string& token, const char* role) {
     return bench_
         .Post(token, "/v1/tokens",

@@ -1,4 +1,4 @@
-// Tokens, plans, audit, health over HTTP.
+// Tokens, plans, audit and health over HTTP.
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST_F(ServerAdminTest, ATokenIsShownOnceAndWorksUntilItIsRevoked) {
   EXPECT_EQ(Post(path + "/rotate", "{}").status, 404);
 }
 
-TEST_F(ServerAdminTest, ARotatedTokenHasANewSecretAndTheOldOneAGrace) {
+TEST_F(ServerAdminTest, RotationMakesANewSecretAndKeepsTheOldOneForTheGracePeriod) {
   const ServerReply made = Create("");
   const std::string path = "/v1/tokens/" + made.Text("tokenId") + "/rotate";
   const ServerReply kept = Post(path, R"({"graceMs":60000})");
@@ -83,7 +83,7 @@ TEST_F(ServerAdminTest, ATokenExpires) {
   EXPECT_GE(SystemClock().Now(), soon);
 }
 
-TEST_F(ServerAdminTest, NobodyGivesMoreThanHeHas) {
+TEST_F(ServerAdminTest, NobodyGrantsMoreThanTheyHave) {
   for (const RoleRule& rule : RoleRules()) {
     const ServerReply reply =
         Post("/v1/tokens", R"({"name":"n","roles":[")" + std::string(rule.name) + "\"]}");
@@ -96,7 +96,7 @@ TEST_F(ServerAdminTest, NobodyGivesMoreThanHeHas) {
   EXPECT_EQ(ToText(none.Json().Get("faults").At(0).Get("pointer")), "/roles") << none.body;
 }
 
-TEST_F(ServerAdminTest, NobodyChangesATokenThatMayMoreThanHe) {
+TEST_F(ServerAdminTest, NobodyChangesATokenWithMorePermissions) {
   const ServerReply admin = bench_.Post(bench_.admin(), "/v1/tokens",
                                         R"({"name":"n","tenantId":"shop","roles":["admin"]})");
   ASSERT_EQ(admin.status, 201) << admin.body;
@@ -108,7 +108,7 @@ TEST_F(ServerAdminTest, NobodyChangesATokenThatMayMoreThanHe) {
   EXPECT_EQ(StatusWith(admin.Text("token")), 401);
 }
 
-TEST_F(ServerAdminTest, TokensOutliveARestart) {
+TEST_F(ServerAdminTest, TokensSurviveARestart) {
   const ServerReply made = Create("");
   bench_.Restart();
   EXPECT_EQ(StatusWith(made.Text("token")), 200);
@@ -130,7 +130,7 @@ TEST_F(ServerAdminTest, TheSecretOfANewTokenIsNotKeptForItsKey) {
   EXPECT_EQ(StatusWith(made.Text("token")), 200);
 }
 
-TEST_F(ServerAdminTest, AVersionOfAPlanIsOneDocumentForEver) {
+TEST_F(ServerAdminTest, APlanVersionNeverChanges) {
   const ServerReply first = Post("/v1/plans", PlanText("1"));
   EXPECT_EQ(first.status, 201) << first.body;
   EXPECT_EQ(first.Header("location"), "/v1/plans/parcel/versions/1");
@@ -189,7 +189,7 @@ TEST_F(ServerAdminTest, PlansAreListedInPages) {
   EXPECT_EQ(versions.size(), 7U);
 }
 
-TEST_F(ServerAdminTest, APlanIsCheckedWithoutBeingKept) {
+TEST_F(ServerAdminTest, CheckingAPlanDoesNotStoreIt) {
   const ServerReply good = Post("/v1/plans/check", PlanText("1"));
   EXPECT_EQ(good.status, 200) << good.body;
   EXPECT_EQ(good.Text("steps"), "1");
@@ -200,7 +200,7 @@ TEST_F(ServerAdminTest, APlanIsCheckedWithoutBeingKept) {
   EXPECT_TRUE(Get("/v1/plans").Json().Get("plans").list().empty());
 }
 
-TEST_F(ServerAdminTest, TheAuditLogSaysWhoDidWhat) {
+TEST_F(ServerAdminTest, TheAuditLogRecordsWhoDidWhat) {
   ASSERT_EQ(Post("/v1/plans", PlanText("1")).status, 201);
   const std::string viewer = bench_.Token("shop", "viewer");
   ASSERT_EQ(bench_.Post(viewer, "/v1/plans", PlanText("2")).status, 403);
@@ -216,12 +216,12 @@ TEST_F(ServerAdminTest, TheAuditLogSaysWhoDidWhat) {
   EXPECT_NE(all.find("\"registerPlan\""), std::string::npos) << all;
   EXPECT_NE(all.find("viewer of shop"), std::string::npos) << all;
   EXPECT_NE(all.find("AUTHZ_DENIED"), std::string::npos) << all;
-  // Entries of the server itself and of other tenants are for those who may see every tenant.
+  // Entries of the server itself and of other tenants need access to all tenants.
   EXPECT_EQ(all.find("server.start"), std::string::npos) << all;
   EXPECT_NE(bench_.Get(bench_.admin(), "/v1/audit").body.find("server.start"), std::string::npos);
 }
 
-TEST_F(ServerAdminTest, AStoreFromTheFutureIsAnAlertAndNamedWhereReadinessIsAsked) {
+TEST_F(ServerAdminTest, AStoreFromTheFutureRaisesAnAlertAndShowsInReadiness) {
   bench_.Stop();
   {
     ManualClock ahead;
@@ -236,7 +236,7 @@ TEST_F(ServerAdminTest, AStoreFromTheFutureIsAnAlertAndNamedWhereReadinessIsAske
   }
   bench_.Restart();
   ServerReply ready;
-  do {  // until the clock is looked at
+  do {  // until the clock is checked
     ready = bench_.Get("", "/readyz");
   } while (ready.body == "recovering\n" || ready.body == "ready\n");
   EXPECT_EQ(ready.status, 200);
@@ -255,7 +255,7 @@ TEST_F(ServerAdminTest, HealthAndDocumentsAreOpen) {
   bench_.server().Drain(std::chrono::milliseconds(0));
 }
 
-TEST_F(ServerAdminTest, EveryProblemNamesAPageThatIsThere) {
+TEST_F(ServerAdminTest, EveryProblemLinksToAnExistingPage) {
   for (const char* path : {"/v1/runs/none", "/v1/runs?x=1", "/v1/nowhere", "/v1/hooks/none",
                            "/v1/plans/none", "/v1/artifacts/none"}) {
     const ServerReply problem = Get(path);
@@ -264,7 +264,7 @@ TEST_F(ServerAdminTest, EveryProblemNamesAPageThatIsThere) {
   }
 }
 
-TEST(ServerStartTest, WithoutAuthenticationItListensOnLoopbackOnly) {
+TEST(ServerStartTest, WithoutAuthenticationTheServerListensOnLoopbackOnly) {
   TemporaryDirectory directory;
   ServerOptions options;
   options.authentication = false;
@@ -280,7 +280,7 @@ TEST(ServerStartTest, WithoutAuthenticationItListensOnLoopbackOnly) {
   EXPECT_FALSE(IsLoopback("10.0.0.1:1") || IsLoopback("[::]:1") || IsLoopback("host:1"));
 }
 
-TEST(ServerStartTest, ADevelopersServerNeedsNoToken) {
+TEST(ServerStartTest, DevModeNeedsNoToken) {
   ServerOptions options;
   options.authentication = false;
   ServerWorkbench bench(std::move(options));
@@ -288,7 +288,7 @@ TEST(ServerStartTest, ADevelopersServerNeedsNoToken) {
   EXPECT_EQ(bench.Get("", "/v1/tokens").status, 404);
 }
 
-TEST(ServerStartTest, ADevelopersServerIsNotForPagesOfOthers) {
+TEST(ServerStartTest, DevModeRefusesRequestsOfOtherOrigins) {
   ServerOptions options;
   options.authentication = false;
   ServerWorkbench bench(std::move(options));

@@ -1,4 +1,4 @@
-// Uploads of artifacts: they go to the disk as they come, whole or not at all.
+// Uploads of artifacts are streamed to the disk and stored completely or not at all.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class ServerArtifactsTest : public testing::Test {
     }
     return {};
   }
-  // Files of uploads that are under way.
+  // Files of uploads in progress.
   std::size_t Unfinished() const {
     std::size_t count = 0;
     std::error_code missing;
@@ -59,7 +59,7 @@ class ServerArtifactsTest : public testing::Test {
   bool IsStored(const std::string& sha256) const {
     return fs::exists(Artifacts() + "/" + sha256.substr(0, 2) + "/" + sha256);
   }
-  // In place of the files of the next uploads stands what `target` is.
+  // Makes the next uploads write to what `target` refers to.
   void WriteNextUploadsTo(const std::string& target) {
     bench_.Post(token_, "/v1/artifacts", "makes the folder");
     ASSERT_TRUE(Eventually([&] { return Unfinished() == 0; }));
@@ -73,7 +73,7 @@ class ServerArtifactsTest : public testing::Test {
     return "POST /v1/artifacts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + token +
            "\r\n" + headers + "\r\n";
   }
-  // Waits for what happens on other threads without a signal of its own; ten seconds at most.
+  // Polls for up to ten seconds for an effect of another thread that sends no notification.
   template <typename Condition>
   static bool Eventually(const Condition& condition) {
     std::mutex mutex;
@@ -95,7 +95,7 @@ class ServerArtifactsTest : public testing::Test {
   const std::string token_ = bench_.Token("shop", "tenant-admin");
 };
 
-TEST_F(ServerArtifactsTest, ALargeOneIsOnTheDiskBeforeItHasCome) {
+TEST_F(ServerArtifactsTest, ALargeUploadIsWrittenWhileItArrives) {
   const std::string bytes = SomeText(4 << 20);
   SocketClient client = bench_.Connect();
   client.Send(Head(token_, "Content-Length: " + std::to_string(bytes.size()) + "\r\n"));
@@ -117,7 +117,7 @@ TEST_F(ServerArtifactsTest, ALargeOneIsOnTheDiskBeforeItHasCome) {
   EXPECT_TRUE(bench_.Get(token_, "/v1/artifacts/" + ToHex(Sha256(bytes))).body == bytes);
 }
 
-TEST_F(ServerArtifactsTest, EmptyChunkedAndCompressedOnesAreKeptAsTheyAre) {
+TEST_F(ServerArtifactsTest, EmptyChunkedAndCompressedUploadsKeepTheirContent) {
   const std::string bytes = SomeText(1'000'000);
   const std::string sha256 = ToHex(Sha256(bytes));
   EXPECT_EQ(bench_.Post(token_, "/v1/artifacts", "").Text("sha256"), ToHex(Sha256("")));
@@ -137,7 +137,7 @@ TEST_F(ServerArtifactsTest, EmptyChunkedAndCompressedOnesAreKeptAsTheyAre) {
   EXPECT_NE(client.ReadAnswer().body.find(ToHex(Sha256("abcdef"))), std::string::npos);
 }
 
-TEST_F(ServerArtifactsTest, WhoMayNotIsRefusedBeforeTheBody) {
+TEST_F(ServerArtifactsTest, UnauthorizedUploadsAreRefusedBeforeTheBody) {
   const std::string length = "Content-Length: 1000000\r\n";
   const struct {
     std::string token;
@@ -157,7 +157,7 @@ TEST_F(ServerArtifactsTest, WhoMayNotIsRefusedBeforeTheBody) {
       EXPECT_TRUE(client.AtEnd());
     }
   }
-  // So is who asks for what there is not.
+  // The same for requests of unknown paths.
   SocketClient client = bench_.Connect();
   client.Send("POST /v1/artifacts?nme=x HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " +
               token_ + "\r\n" + length + "Expect: 100-continue\r\n\r\n");
@@ -165,7 +165,7 @@ TEST_F(ServerArtifactsTest, WhoMayNotIsRefusedBeforeTheBody) {
   EXPECT_EQ(Artifacts(), "") << "something was written";
 }
 
-TEST_F(ServerArtifactsTest, WhoBreaksOffLeavesNothing) {
+TEST_F(ServerArtifactsTest, AnAbortedUploadLeavesNothing) {
   for (const bool reset : {true, false}) {
     SocketClient client = bench_.Connect();
     client.Send(Head(token_, "Content-Length: 1000000\r\n") + std::string(500'000, 'a'));
@@ -176,7 +176,7 @@ TEST_F(ServerArtifactsTest, WhoBreaksOffLeavesNothing) {
   EXPECT_FALSE(IsStored(ToHex(Sha256(std::string(500'000, 'a')))));
 }
 
-TEST_F(ServerArtifactsTest, WhoSendsNoMoreIsTimedOutAndLeavesNothing) {
+TEST_F(ServerArtifactsTest, AStalledUploadTimesOutAndLeavesNothing) {
   ServerOptions options = Options();
   options.http.body_timeout = std::chrono::milliseconds(100);
   bench_.Restart(options);
@@ -188,7 +188,7 @@ TEST_F(ServerArtifactsTest, WhoSendsNoMoreIsTimedOutAndLeavesNothing) {
   EXPECT_TRUE(Eventually([&] { return Unfinished() == 0; }));
 }
 
-TEST_F(ServerArtifactsTest, OneThatIsTooLargeLeavesNothing) {
+TEST_F(ServerArtifactsTest, AnOversizedUploadLeavesNothing) {
   {
     SocketClient client = bench_.Connect();
     client.Send(Head(token_, "Content-Length: " + std::to_string(kBytesMax + 1) +
@@ -209,10 +209,10 @@ TEST_F(ServerArtifactsTest, OneThatIsTooLargeLeavesNothing) {
   EXPECT_FALSE(IsStored(ToHex(Sha256(bomb.substr(1)))));
 }
 
-TEST_F(ServerArtifactsTest, AFullDiskIsToldAtOnceAndLeavesNothing) {
+TEST_F(ServerArtifactsTest, AFullDiskIsReportedAtOnceAndLeavesNothing) {
   WriteNextUploadsTo("/dev/full");
   SocketClient client = bench_.Connect();
-  // The rest is not waited for.
+  // The server does not wait for the rest.
   client.Send(Head(token_, "Content-Length: 1000000\r\n") + std::string(500'000, 'a'));
   const Answer answer = client.ReadAnswer();
   EXPECT_EQ(answer.status, 507);
@@ -222,9 +222,9 @@ TEST_F(ServerArtifactsTest, AFullDiskIsToldAtOnceAndLeavesNothing) {
   EXPECT_EQ(bench_.Get(token_, "/livez").status, 200);
 }
 
-TEST(ServerArtifactsReserveTest, UploadsLeaveTheLogItsReserve) {
+TEST(ServerArtifactsReserveTest, UploadsKeepTheReserveForTheLog) {
   ServerOptions options;
-  options.api.free_bytes_min = UINT64_MAX;  // of the log it is as always
+  options.api.free_bytes_min = UINT64_MAX;  // the log's own limit keeps its default
   ServerWorkbench bench(std::move(options));
   const std::string token = bench.Token("shop", "tenant-admin");
   const auto answer = bench.Post(token, "/v1/artifacts", "text");
@@ -234,7 +234,7 @@ TEST(ServerArtifactsReserveTest, UploadsLeaveTheLogItsReserve) {
             201);
 }
 
-TEST_F(ServerArtifactsTest, ADiskThatIsBehindHoldsUpTheClientAndNobodyElse) {
+TEST_F(ServerArtifactsTest, ASlowDiskDelaysOnlyTheUploadingClient) {
   const std::string pipe = bench_.directory() + "/slow-disk";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   WriteNextUploadsTo(pipe);
@@ -252,7 +252,7 @@ TEST_F(ServerArtifactsTest, ADiskThatIsBehindHoldsUpTheClientAndNobodyElse) {
   EXPECT_LT(Metric("everstep_http_buffered_bytes"), 1U << 20);
   EXPECT_LT(Metric("everstep_http_received_bytes_total") - before, 2U << 20);
   EXPECT_FALSE(sent);
-  // The disk has caught up: all goes on where it stood.
+  // The disk catches up, and the upload continues where it stopped.
   std::size_t written = 0;
   std::array<char, 64 << 10> piece;
   ASSERT_TRUE(Eventually([&] {
@@ -267,7 +267,7 @@ TEST_F(ServerArtifactsTest, ADiskThatIsBehindHoldsUpTheClientAndNobodyElse) {
   EXPECT_EQ(client.ReadAnswer().status, 500) << "a pipe cannot be synced";
 }
 
-TEST_F(ServerArtifactsTest, AKeyStandsForTheBytesThatCameWithIt) {
+TEST_F(ServerArtifactsTest, AnIdempotencyKeyCoversTheUploadedBytes) {
   const HttpHeaders key = {{"Idempotency-Key", "upload-7"}};
   const std::string bytes = SomeText(1'000'000);
   const ServerReply first = bench_.Post(token_, "/v1/artifacts?name=a", bytes, key);
@@ -277,7 +277,7 @@ TEST_F(ServerArtifactsTest, AKeyStandsForTheBytesThatCameWithIt) {
     const ServerReply again = bench_.Post(token_, "/v1/artifacts?name=a", bytes, key);
     EXPECT_EQ(again.Header("idempotency-replayed"), "true") << again.body;
     EXPECT_EQ(again.body, first.body);
-    // The same bytes in another shape are the same request.
+    // The same content with another encoding is the same request.
     HttpHeaders packed = key;
     packed.emplace_back("Content-Encoding", "gzip");
     EXPECT_EQ(bench_.Post(token_, "/v1/artifacts?name=a", Gzip(bytes), packed).body, first.body);
@@ -291,13 +291,13 @@ TEST_F(ServerArtifactsTest, AKeyStandsForTheBytesThatCameWithIt) {
   }
 }
 
-TEST_F(ServerArtifactsTest, AServerThatEndsLeavesNothing) {
+TEST_F(ServerArtifactsTest, AStoppingServerLeavesNoPartialUploads) {
   SocketClient client = bench_.Connect();
   client.Send(Head(token_, "Content-Length: 1000000\r\n") + std::string(500'000, 'a'));
   ASSERT_TRUE(Eventually([&] { return Unfinished() == 1; }));
   bench_.Stop();
   EXPECT_EQ(Unfinished(), 0u);
-  // One that was killed has left its file behind; the next removes it.
+  // A killed server leaves its file behind; the next one removes it.
   const std::string left = Artifacts() + "/new/1-1";
   UniqueFd file(::open(left.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_TRUE(file);

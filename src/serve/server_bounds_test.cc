@@ -1,4 +1,4 @@
-// What one tenant can make a server do, and what others notice of it.
+// What load one tenant can put on a server, and how that affects other tenants.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class ServerBoundsTest : public testing::Test {
   const std::string token_ = bench_.Token("shop", "tenant-admin");
 };
 
-TEST_F(ServerBoundsTest, ABodyWithMoreValuesThanARequestMayHaveIsRefused) {
+TEST_F(ServerBoundsTest, ABodyWithTooManyValuesIsRefused) {
   const std::string many = "{\"inputs\":[" + Repeated("1,", kContentValuesMax + 1) + "1]}";
   const ServerReply reply = bench_.Post(token_, "/v1/runs", many);
   EXPECT_EQ(reply.status, 413);
@@ -32,7 +32,7 @@ TEST_F(ServerBoundsTest, ABodyWithMoreValuesThanARequestMayHaveIsRefused) {
   EXPECT_NE(reply.Text("detail").find("values"), std::string::npos);
 }
 
-TEST_F(ServerBoundsTest, WhatTheMemoryHasNoRoomForIsRefused) {
+TEST_F(ServerBoundsTest, RequestsBeyondTheMemoryLimitAreRefused) {
   ServerOptions options;
   options.http.memory_bytes_max = 4 << 20;
   bench_.Restart(options);
@@ -43,7 +43,7 @@ TEST_F(ServerBoundsTest, WhatTheMemoryHasNoRoomForIsRefused) {
   EXPECT_EQ(bench_.Post(token_, "/v1/runs", text).status, 422) << "a long text is one value";
 }
 
-TEST_F(ServerBoundsTest, ALargeBodyIsServedAsASmallOneIs) {
+TEST_F(ServerBoundsTest, LargeAndSmallBodiesAreServedAlike) {
   const std::string space(100'000, ' ');
   const std::string start =
       R"({"plan":"metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]"})";
@@ -58,9 +58,9 @@ TEST_F(ServerBoundsTest, ALargeBodyIsServedAsASmallOneIs) {
   EXPECT_EQ(events.status, 200) << events.body;
 }
 
-// 64 requests: an eighth for those who have not shown who they are, a tenth of the rest for the
-// operator, and of these a half for each tenant.
-TEST_F(ServerBoundsTest, TenantsHaveSharesOfTheRequestsAndLeaveSomeToTheOperator) {
+// Of 64 requests, an eighth is for unauthenticated clients, a tenth of the rest for the operator,
+// and each tenant may use half of what remains.
+TEST_F(ServerBoundsTest, TenantsShareTheRequestsAndLeaveSomeToTheOperator) {
   ServerOptions options;
   options.http.in_flight_max = 64;
   bench_.Restart(options);
@@ -70,7 +70,7 @@ TEST_F(ServerBoundsTest, TenantsHaveSharesOfTheRequestsAndLeaveSomeToTheOperator
                            "metadata: {planId: p, planVersion: '1'}\n"
                            "steps: [{stepId: a, waitFor: {duration: 1h}}]");
   };
-  // Sends requests of a tenant that wait, until one of `other` is refused. That many had room.
+  // Sends waiting requests of `tenant` until one of `other` is refused. Returns how many fitted.
   const auto fill = [&](const std::string& tenant, const std::string& other) {
     const std::string token = bench_.Token(tenant, "tenant-admin");
     const std::string path = "/v1/runs/" + start(token) + "?wait=60s";
@@ -91,10 +91,10 @@ TEST_F(ServerBoundsTest, TenantsHaveSharesOfTheRequestsAndLeaveSomeToTheOperator
   EXPECT_EQ(bench_.Get("", "/readyz").status, 200);
 }
 
-// Whoever watches the server must not take it for dead because of what strangers send.
-TEST_F(ServerBoundsTest, StrangersCannotMakeAProbeOfLifeFail) {
+// Monitoring must not consider the server dead because of load from unauthenticated clients.
+TEST_F(ServerBoundsTest, UnauthenticatedClientsCannotFailALivenessProbe) {
   ServerOptions options;
-  options.http.in_flight_max = 64;  // 8 of strangers
+  options.http.in_flight_max = 64;  // 8 of them for unauthenticated clients
   bench_.Restart(options);
   std::string probes;
   for (int i = 0; i < 32; ++i) probes += GetText("/readyz");
@@ -132,7 +132,7 @@ TEST_F(ServerBoundsTest, StreamsOfEventsAndOfRunsAreSharedByTenants) {
   }
   EXPECT_EQ(follow(bench_.Token("e", "viewer"), "/v1/events"), refused) << "all tenants together";
   EXPECT_EQ(follow(bench_.admin(), "/v1/events"), begun);
-  // A stream that its reader leaves is given back; the operator has taken one meanwhile.
+  // A stream that its reader leaves is released; meanwhile the operator has taken one.
   streams[3].Reset();
   streams[4].Reset();
   std::string line = refused;
@@ -140,7 +140,7 @@ TEST_F(ServerBoundsTest, StreamsOfEventsAndOfRunsAreSharedByTenants) {
   EXPECT_EQ(line, begun);
 }
 
-TEST_F(ServerBoundsTest, RulesThatNeedTooMuchTimeAreRefused) {
+TEST_F(ServerBoundsTest, RulesThatNeedTooMuchWorkAreRefused) {
   for (int i = 0; i < 60; ++i) {
     const ServerReply put =
         bench_.Send({"PUT",

@@ -49,7 +49,7 @@ class ServerEventsTest : public testing::Test {
     client.Send(RequestText({.path = path, .headers = headers, .token = token_}));
     return client;
   }
-  // Reads until the text has come; what was read.
+  // Reads until `text` has arrived, and returns what was read.
   static std::string ReadUntil(SocketClient& client, const std::string& text) {
     std::string all;
     while (all.find(text) == std::string::npos) {
@@ -128,7 +128,7 @@ TEST_F(ServerEventsTest, EventsAreWrittenAndReadInEveryDialect) {
   EXPECT_EQ(Get("/v1/events?dialect=latin").status, 400);
 }
 
-TEST_F(ServerEventsTest, ReadingGoesOnBehindTheLastPage) {
+TEST_F(ServerEventsTest, ReadingContinuesAfterTheLastPage) {
   for (int run = 0; run < 3; ++run) {
     ASSERT_EQ(Append(Event("RunStarted", "p-" + std::to_string(run))).status, 201);
   }
@@ -156,7 +156,7 @@ TEST_F(ServerEventsTest, ReadingGoesOnBehindTheLastPage) {
   EXPECT_EQ(Get("/v1/events?since=2001-01-01T00:00:00Z&after=1").status, 400);
 }
 
-TEST_F(ServerEventsTest, AStreamOfARunGoesOnWhereItBrokeOffAndEndsWithTheRun) {
+TEST_F(ServerEventsTest, AStreamOfARunResumesAndEndsWithTheRun) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   const std::string path = "/v1/runs/" + run + "/events";
   SocketClient first = Follow(path);
@@ -172,13 +172,13 @@ TEST_F(ServerEventsTest, AStreamOfARunGoesOnWhereItBrokeOffAndEndsWithTheRun) {
   EXPECT_EQ(rest.body.find("id: 1\n"), std::string::npos) << rest.body;
   EXPECT_NE(rest.body.find("id: 2\n"), std::string::npos) << rest.body;
   EXPECT_NE(rest.body.find("event: RunCompleted"), std::string::npos) << rest.body;
-  // Who has seen all need not come again.
+  // A client that has seen everything need not reconnect.
   const std::size_t last = rest.body.rfind("id: ") + 4;
   const std::string id = rest.body.substr(last, rest.body.find('\n', last) - last);
   EXPECT_EQ(Follow(path, id).ReadAnswer().status, 204);
 }
 
-TEST_F(ServerEventsTest, AStreamOfARunTakesNoFiltersOfPages) {
+TEST_F(ServerEventsTest, AStreamOfARunRefusesPageFilters) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   for (const char* query : {"until=5", "entityKind=step&entityId=door", "entityId=nonsense"}) {
     const std::string path = "/v1/runs/" + run + "/events?" + query;
@@ -203,7 +203,7 @@ TEST_F(ServerEventsTest, AStreamOfATenantShowsItsRunsAndNoOthers) {
   EXPECT_EQ(rest.find("ours-1"), std::string::npos) << rest;
 }
 
-TEST_F(ServerEventsTest, AStreamThatBeginsNowDoesNotShowWhatWas) {
+TEST_F(ServerEventsTest, AStreamFromNowOnShowsNoEarlierEvents) {
   ASSERT_EQ(Append(Event("RunStarted", "before")).status, 201);
   SocketClient client = Follow("/v1/events?type=RunStarted");
   ReadUntil(client, "retry:");
@@ -225,7 +225,7 @@ TEST_F(ServerEventsTest, AStreamThatWasCutOffBeforeItsFirstEventMissesNothing) {
   EXPECT_EQ(ReadUntil(again, "meanwhile").find("before"), std::string::npos);
 }
 
-TEST_F(ServerEventsTest, AnIdThatIsNoneOfAStreamIsRefused) {
+TEST_F(ServerEventsTest, AnInvalidLastEventIdIsRefused) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   for (const std::string& path : {std::string("/v1/events"), "/v1/runs/" + run + "/events",
                                   "/v1/runs/" + run + "/streams/out"}) {
@@ -236,7 +236,7 @@ TEST_F(ServerEventsTest, AnIdThatIsNoneOfAStreamIsRefused) {
   }
 }
 
-TEST_F(ServerEventsTest, ManyEventsInOneCommitAreEachSeenOnceAlsoAfterABreak) {
+TEST_F(ServerEventsTest, NoEventOfALargeCommitIsMissedAfterAReconnect) {
   std::string batch = "[" + Event("RunStarted", "many");
   for (int i = 0; i < 600; ++i)
     batch += "," + Event("StepStarted", "many", "s" + std::to_string(i));
@@ -249,7 +249,7 @@ TEST_F(ServerEventsTest, ManyEventsInOneCommitAreEachSeenOnceAlsoAfterABreak) {
     ASSERT_NE(at, std::string::npos) << i;
     EXPECT_EQ(seen.find(mark, at + 1), std::string::npos) << i;
   }
-  // Who saw only the first of them goes on without missing the others.
+  // A client that saw only the first of them resumes without missing the others.
   const std::string frame = seen.substr(0, seen.find("\n\n", seen.find("event: ")));
   const std::size_t id_at = frame.find("id: ");
   const std::string id = id_at == std::string::npos
@@ -259,7 +259,7 @@ TEST_F(ServerEventsTest, ManyEventsInOneCommitAreEachSeenOnceAlsoAfterABreak) {
   EXPECT_NE(ReadUntil(again, R"("stepId":"s599")").find(R"("stepId":"s0")"), std::string::npos);
 }
 
-TEST_F(ServerEventsTest, EventsOfAllRunsAreChosenByPlanAndScope) {
+TEST_F(ServerEventsTest, EventsOfAllRunsAreFilteredByPlanAndScope) {
   Append("[" + Event("RunStarted", "a") + "]", "?planId=load&projectId=shop&environmentId=live");
   Append("[" + Event("RunStarted", "b") + "]", "?planId=load&projectId=shop&environmentId=test");
   Append("[" + Event("RunStarted", "c") + "]", "?planId=sort&projectId=desk&environmentId=live");
@@ -278,7 +278,7 @@ TEST_F(ServerEventsTest, EventsOfAllRunsAreChosenByPlanAndScope) {
   EXPECT_EQ(seen.find(R"("runId":"a")"), std::string::npos) << seen;
 }
 
-TEST_F(ServerEventsTest, AHookIsShownAndTakesAPayloadOnce) {
+TEST_F(ServerEventsTest, AHookIsShownAndAcceptsOnePayload) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   const ServerReply hook = Get("/v1/hooks/knock");
   EXPECT_EQ(hook.Text("runId"), run) << hook.body;
@@ -308,7 +308,7 @@ TEST_F(ServerEventsTest, AnApprovalIsShownWithItsQuestion) {
   EXPECT_FALSE(hook.Text("until").empty());
 }
 
-TEST_F(ServerEventsTest, AnApprovalIsNotGivenByAMessageThatSaysNeitherYesNorNo) {
+TEST_F(ServerEventsTest, AnApprovalNeedsAClearYesOrNo) {
   const std::string run =
       bench_.StartRun(token_,
                       "metadata: {planId: ask, planVersion: '1'}\n"
@@ -358,7 +358,7 @@ TEST_F(ServerEventsTest, HeadIsGetWithoutItsBodyAndOtherMethodsAreNamed) {
   EXPECT_EQ(Get("/v1/runs/%zz").status, 400);
 }
 
-TEST_F(ServerEventsTest, HeadOfAStreamIsItsHeadAlone) {
+TEST_F(ServerEventsTest, HeadOfAStreamReturnsHeadersOnly) {
   const std::string run = bench_.StartRun(token_, kWaiting);
   for (const std::string& path : {std::string("/v1/events"), "/v1/runs/" + run + "/events"}) {
     SocketClient client = bench_.Connect();

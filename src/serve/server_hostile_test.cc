@@ -1,4 +1,4 @@
-// A thousand clients that are slow, broken or wicked at once, and one that is good.
+// A thousand clients that are slow, broken or malicious at once, and one that is well-behaved.
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -27,7 +27,8 @@ std::size_t OpenDescriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// What the process holds. Resident memory also counts what the allocator keeps for each thread.
+// Memory allocated by the process. Resident memory would include per-thread caches of the
+// allocator.
 std::size_t AllocatedBytes() {
   const struct mallinfo2 all = ::mallinfo2();
   return all.uordblks + all.hblkhd;
@@ -60,44 +61,44 @@ class ServerHostileTest : public testing::Test {
     ASSERT_EQ(bench_.Post(hostile_token_, "/v1/events", batch + "]").status, 200);
   }
 
-  // The beginning of what a client of that kind says.
+  // The beginning of what a client of the given kind sends.
   std::string Opening(int kind) const {
     const std::string auth = "Authorization: Bearer " + hostile_token_ + "\r\n";
     switch (kind) {
       case 0:  // a head that never ends
         return "GET /v1/runs HTTP/1.1\r\nHost: x\r\nX-Slow: ";
-      case 1:  // a body that never comes
+      case 1:  // a body that never arrives
         return "POST /v1/events HTTP/1.1\r\nHost: x\r\n" + auth +
                "Content-Length: 1000000\r\n\r\n[";
-      case 2:  // a chunk that is longer than what follows
+      case 2:  // a chunk size larger than what follows
         return "POST /v1/events HTTP/1.1\r\nHost: x\r\n" + auth +
                "Transfer-Encoding: chunked\r\n\r\nfffff\r\n[{";
-      case 3:  // asks for much and never reads
+      case 3:  // requests much data and never reads
         return GetText("/v1/runs/big/events?limit=10000", auth) +
                GetText("/v1/runs/big/events?limit=10000", auth);
       case 4:  // follows and never reads
         return GetText("/v1/events?after=0", auth + "Accept: text/event-stream\r\n");
-      case 5:  // rubbish
+      case 5:  // garbage
         return std::string("\x16\x03\x01\x02\x00\x01\xff\xfe\0\0", 10) + std::string(500, '\x80');
-      case 6:  // says nothing
+      case 6:  // sends nothing
         return "";
       case 7:  // two lengths
         return "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: "
                "5\r\n\r\nabc";
-      case 8:  // no token, and a large body on its way
+      case 8:  // no token, and a large body in transit
         return "POST /v1/artifacts HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n" +
                std::string(20'000, 'a');
-      default:  // half of many requests in one go
+      default:  // part of several pipelined requests
         return GetText("/livez") + GetText("/v1/nowhere") + "GET /livez HT";
     }
   }
 
   ServerWorkbench bench_{Options()};
   std::string token_;
-  std::string hostile_token_;  // of another tenant, whose share its own clients use up
+  std::string hostile_token_;  // of another tenant, whose share its own clients exhaust
 };
 
-TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
+TEST_F(ServerHostileTest, AGoodClientIsServedAmongAThousandHostileOnes) {
   const auto good = [&](int i) {
     const std::string run = "good-" + std::to_string(i);
     const auto begun = SteadyNow();
@@ -119,7 +120,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
       clients.back().Send(Opening(i % 10));
       if (i % 100 == 99) good(i);
     }
-    // Those with slow heads and bodies go on, byte by byte.
+    // Clients with slow heads and bodies continue byte by byte.
     for (int round = 0; round < 3; ++round) {
       for (int i = 0; i < kClients; ++i) {
         if (i % 10 < 3) clients[static_cast<std::size_t>(i)].Send("a");
@@ -129,7 +130,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
     for (int i = 0; i < kClients; i += 3) clients[static_cast<std::size_t>(i)].Reset();
     good(2 * kClients);
     EXPECT_LT(AllocatedBytes(), allocated + (400U << 20));
-    // Whoever is left is let go in time, without being asked.
+    // The remaining clients are disconnected by timeouts.
     const auto until = SteadyNow() + std::chrono::seconds(15);
     const auto left = [&] {
       const std::string text = bench_.Get(token_, "/metrics").body;
@@ -138,7 +139,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
     };
     int now = left();
     while (now > 110 && SteadyNow() < until) now = left();
-    // Followers of events that have all been sent may stay.
+    // Followers that have received all events may stay.
     EXPECT_LE(now, 110);
   }
   const auto until = SteadyNow() + std::chrono::seconds(10);
@@ -146,7 +147,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
   while (open > descriptors + 2 && SteadyNow() < until) open = OpenDescriptors();
   EXPECT_LE(open, descriptors + 2);
   good(3 * kClients);
-  // What was begun for those who have gone ends by itself; then there is this request alone.
+  // Work for disconnected clients ends by itself; then only this request is left.
   std::string metrics;
   bool alone = false;
   for (const auto end = SteadyNow() + std::chrono::seconds(10); !alone && SteadyNow() < end;) {
@@ -158,7 +159,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedWhileAThousandOthersAreNot) {
   EXPECT_LT(std::stoll(metrics.substr(buffered, 16)), 100'000);
 }
 
-TEST_F(ServerHostileTest, WhoHasNoTokenFillsNoMemoryAndRefusesNobody) {
+TEST_F(ServerHostileTest, ClientsWithoutATokenCannotExhaustMemory) {
   const std::string packed = Gzip(std::string(31 << 20, ' ') + "[]");
   std::vector<SocketClient> clients;
   for (int i = 0; i < 20; ++i) {
@@ -168,12 +169,12 @@ TEST_F(ServerHostileTest, WhoHasNoTokenFillsNoMemoryAndRefusesNobody) {
         std::to_string(packed.size()) + "\r\n\r\n" + packed.substr(0, packed.size() - 4));
     EXPECT_EQ(clients.back().ReadAnswer().status, 401) << i;
   }
-  // The roles are looked at before the body, too.
+  // Roles are checked before the body, too.
   clients.push_back(bench_.Connect(4'096));
   clients.back().Send("POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
                       bench_.Token("shop", "viewer") + "\r\nContent-Length: 1000000\r\n\r\n[");
   EXPECT_EQ(clients.back().ReadAnswer().status, 403);
-  // Webhooks show who sends them by their bodies.
+  // Webhooks are authenticated by their bodies.
   for (int i = 0; i < 100; ++i) {
     clients.push_back(bench_.Connect(4'096));
     clients.back().Send(

@@ -35,7 +35,7 @@ TEST(ServerLogTest, AJsonLineHasItsFieldsAsMembers) {
   EXPECT_TRUE(line.ends_with("}\n"));
 }
 
-TEST(ServerLogTest, ATextLineIsOneLineWhateverIsInIt) {
+TEST(ServerLogTest, ATextEntryIsAlwaysOneLine) {
   LogLine line = Slow();
   line.fields.emplace_back("detail", "a\nb \x1b[31m");
   const std::string text = Format(line, Timestamp{}, LogFormat::kText);
@@ -62,7 +62,7 @@ TEST(ServerLogTest, LinesBelowTheLevelAreLeftOut) {
   ::close(ends[0]);
 }
 
-TEST(ServerLogTest, AFlushEndsWhenEveryLineIsWritten) {
+TEST(ServerLogTest, FlushReturnsWhenEveryLineIsWritten) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   ManualClock clock;
@@ -73,7 +73,7 @@ TEST(ServerLogTest, AFlushEndsWhenEveryLineIsWritten) {
     EXPECT_TRUE(log.Flush(std::chrono::hours(1)));
     std::array<char, 16> first{};
     EXPECT_EQ(::read(ends[0], first.data(), first.size()), 16);
-    // More than the pipe holds.
+    // More than the pipe can hold.
     for (std::size_t i = 0; i < StreamLog::kQueuedMax; ++i) log.Write(Slow());
     EXPECT_FALSE(log.Flush(std::chrono::milliseconds(1)));
     reader = std::thread([&] { ReadAll(ends[0]); });
@@ -83,7 +83,7 @@ TEST(ServerLogTest, AFlushEndsWhenEveryLineIsWritten) {
   ::close(ends[0]);
 }
 
-TEST(ServerLogTest, WhoDoesNotReadHoldsNobodyUp) {
+TEST(ServerLogTest, AStalledReaderBlocksNobody) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   ManualClock clock;
@@ -91,7 +91,7 @@ TEST(ServerLogTest, WhoDoesNotReadHoldsNobodyUp) {
   std::thread reader;
   {
     StreamLog log({ends[1], LogFormat::kText, LogLevel::kInfo}, clock);
-    // More than the pipe and the queue together hold.
+    // More than the pipe and the queue together can hold.
     for (std::size_t i = 0; i < 3 * StreamLog::kQueuedMax; ++i) log.Write(Slow());
     reader = std::thread([&] { text = ReadAll(ends[0]); });
   }

@@ -1,4 +1,4 @@
-// Runs over HTTP: start, look, order.
+// Runs over HTTP: starting, reading, commands.
 
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST_F(ServerRunsTest, FaultsPointIntoTheBody) {
   EXPECT_EQ(pointer(signal), "/payload/stepId");
 }
 
-TEST_F(ServerRunsTest, OfAnIdThatIsTakenNobodyLearnsWhoHasIt) {
+TEST_F(ServerRunsTest, ATakenRunIdDoesNotRevealItsTenant) {
   const std::string cafe = bench_.Token("cafe", "tenant-admin");
   const std::string body = WithPlan(kEcho, R"(,"runId":"theirs")");
   ASSERT_EQ(bench_.Post(cafe, "/v1/runs", body).status, 201);
@@ -82,7 +82,7 @@ TEST_F(ServerRunsTest, OfAnIdThatIsTakenNobodyLearnsWhoHasIt) {
   EXPECT_EQ(of_ours.Text("detail"), "the run id ours is taken");
 }
 
-TEST_F(ServerRunsTest, AKeyThatIsEmptyOrNotClearIsRefused) {
+TEST_F(ServerRunsTest, AnEmptyOrAmbiguousKeyIsRefused) {
   const std::string body = WithPlan(kEcho);
   const std::string name = "Idempotency-Key";
   EXPECT_EQ(Post("/v1/runs", body, {{name, ""}}).Code(), "IDEMPOTENCY_KEY_INVALID");
@@ -92,7 +92,7 @@ TEST_F(ServerRunsTest, AKeyThatIsEmptyOrNotClearIsRefused) {
 
 TEST_F(ServerRunsTest, AStartCanWaitForTheEnd) {
   const std::string body = WithPlan(kEcho, R"(,"inputs":{"name":"Ada"},"runId":"w-1")");
-  // Compiled by the first, known to the second, over for the third.
+  // The plan is compiled by the first, already compiled for the second; the third run has ended.
   for (const char* id : {"w-1", "w-2", "w-2"}) {
     std::string named = body;
     named.replace(named.find("w-1"), 3, id);
@@ -131,7 +131,7 @@ TEST_F(ServerRunsTest, ARunIsStartedFromAPlanRefWhoseDigestIsRight) {
   EXPECT_EQ(refused.Code(), "PLAN_INTEGRITY_VALIDATION_FAILED") << refused.body;
 }
 
-TEST_F(ServerRunsTest, WhatIsWrongWithAStartIsToldWithItsPlace) {
+TEST_F(ServerRunsTest, StartFaultsAreReportedWithTheirPlace) {
   EXPECT_EQ(Start("{").Code(), "INVALID_JSON");
   EXPECT_EQ(Start("{}").Code(), "SCHEMA_VALIDATION_FAILED");
   EXPECT_EQ(Start(WithPlan(kEcho, R"(,"planId":"greet")")).Code(), "SCHEMA_VALIDATION_FAILED");
@@ -161,7 +161,7 @@ TEST_F(ServerRunsTest, AKeyGivesTheSameAnswerAndAnotherBodyIsRefused) {
   EXPECT_EQ(Get("/v1/runs").Json().Get("runs").list().size(), 1U);
 }
 
-TEST_F(ServerRunsTest, AKeyHoldsAlsoAfterARestart) {
+TEST_F(ServerRunsTest, AKeyIsStillValidAfterARestart) {
   const std::string run = Waiting();
   const std::string cancel = "/v1/runs/" + run + "/cancel";
   const HttpHeaders key = {{"Idempotency-Key", "stop"}};
@@ -181,13 +181,13 @@ TEST_F(ServerRunsTest, AKeyHoldsAlsoAfterARestart) {
   EXPECT_EQ(Start(WithPlan("steps: 7"), "bad").body, refused.body);
 }
 
-TEST_F(ServerRunsTest, TheSameKeyOfSomebodyElseIsAnotherKey) {
+TEST_F(ServerRunsTest, TheSameKeyOfAnotherTenantOrPathIsADifferentKey) {
   const ServerReply mine = Start(WithPlan(kEcho), "once");
   const ServerReply theirs = bench_.Post(bench_.Token("shop", "engineer"), "/v1/runs",
                                          WithPlan(kEcho), {{"Idempotency-Key", "once"}});
   EXPECT_EQ(theirs.status, 201) << theirs.body;
   EXPECT_NE(theirs.Text("runId"), mine.Text("runId"));
-  // And on another path it is another one: neither order is taken for the other.
+  // On another path it is a different key: neither request gets the other's answer.
   const std::string run = Waiting();
   const HttpHeaders key = {{"Idempotency-Key", "order"}};
   EXPECT_EQ(Post("/v1/runs/" + run + "/signals", R"({"type":"PAUSE"})", key).Text("decision"),
@@ -195,7 +195,7 @@ TEST_F(ServerRunsTest, TheSameKeyOfSomebodyElseIsAnotherKey) {
   EXPECT_EQ(Post("/v1/runs/" + run + "/cancel", "{}", key).Text("decision"), "ACCEPTED");
 }
 
-TEST_F(ServerRunsTest, AKeyWhoseRequestIsUnderWayHasToWait) {
+TEST_F(ServerRunsTest, AKeyInUseIsRefused) {
   const std::string worker = bench_.RegisterWorker(token_, "far.away");
   const ServerWorkbench::Request poll{.method = "POST",
                                       .path = "/v1/workers/" + worker + "/poll",
@@ -217,7 +217,7 @@ TEST_F(ServerRunsTest, AKeyWhoseRequestIsUnderWayHasToWait) {
   EXPECT_EQ(bench_.Send(poll).body, answer.body);
 }
 
-TEST_F(ServerRunsTest, AKeyOfAnotherTokenIsAnotherKey) {
+TEST_F(ServerRunsTest, TheSameKeyOfAnotherTokenIsADifferentKey) {
   const ServerReply first = Start(WithPlan(kEcho), "mine");
   token_ = bench_.Token("cafe", "tenant-admin");
   const ServerReply other = Start(WithPlan(kWaiting), "mine");
@@ -225,7 +225,7 @@ TEST_F(ServerRunsTest, AKeyOfAnotherTokenIsAnotherKey) {
   EXPECT_NE(other.Text("runId"), first.Text("runId"));
 }
 
-TEST_F(ServerRunsTest, AKeyWhoseAnswerIsNotKeptStartsNothingTwice) {
+TEST_F(ServerRunsTest, AKeyStartsOneRunEvenIfItsAnswerIsNotKept) {
   ServerOptions options;
   options.api.answers.keys_max = 1;
   bench_.Restart(options);
@@ -241,7 +241,7 @@ TEST_F(ServerRunsTest, AKeyWhoseAnswerIsNotKeptStartsNothingTwice) {
   EXPECT_EQ(Get("/v1/runs").Json().Get("runs").list().size(), 2U);
 }
 
-TEST_F(ServerRunsTest, ListsAreFilteredAndCutIntoPages) {
+TEST_F(ServerRunsTest, ListsAreFilteredAndPaged) {
   for (int i = 0; i < 5; ++i) bench_.StartRun(token_, kEcho);
   const std::string waiting = Waiting();
   EXPECT_EQ(Get("/v1/runs?planId=patient").Json().Get("runs").list().size(), 1U);
@@ -293,11 +293,11 @@ TEST_F(ServerRunsTest, AWaitEndsWithTheRunAndNotBefore) {
   EXPECT_EQ(Get("/v1/runs/" + run + "?wait=2m").status, 400);
 }
 
-TEST_F(ServerRunsTest, AServerThatStopsLetsGoOfThoseWhoWait) {
+TEST_F(ServerRunsTest, ADrainingServerReleasesWaitingClients) {
   const std::string run = Waiting();
   SocketClient waiter = bench_.Connect();
   ASSERT_TRUE(waiter.Send(RequestText({.path = "/v1/runs/" + run + "?wait=60s", .token = token_})));
-  // It waits when the metrics say so; the other request is the one for the metrics.
+  // It is waiting once the metrics show it; the second request is the one for the metrics.
   while (Get("/metrics").body.find("everstep_http_requests_in_flight 2\n") == std::string::npos) {
   }
   EXPECT_TRUE(bench_.server().Drain(std::chrono::seconds(8)));
@@ -305,7 +305,7 @@ TEST_F(ServerRunsTest, AServerThatStopsLetsGoOfThoseWhoWait) {
   bench_.Stop();
 }
 
-TEST_F(ServerRunsTest, AServerThatEndsAtOnceLeavesNobodyBehind) {
+TEST_F(ServerRunsTest, AServerThatStopsAtOnceDisconnectsWaitingClients) {
   const std::string run = Waiting();
   const std::string worker = bench_.RegisterWorker(token_, "far.away");
   std::vector<SocketClient> waiting;
@@ -325,7 +325,7 @@ TEST_F(ServerRunsTest, AServerThatEndsAtOnceLeavesNobodyBehind) {
   for (SocketClient& client : waiting) client.ReadToEnd();
 }
 
-TEST_F(ServerRunsTest, ASnapshotIsAsOfAnyEventAndNeverBeforeTheOneAskedFor) {
+TEST_F(ServerRunsTest, ASnapshotCanBeTakenAtAnyEventAndIsNeverStale) {
   const std::string run = bench_.StartRun(token_, kEcho);
   ASSERT_EQ(bench_.EndOf(token_, run), "COMPLETED");
   const std::string path = "/v1/runs/" + run + "/snapshot";
@@ -341,7 +341,7 @@ TEST_F(ServerRunsTest, ASnapshotIsAsOfAnyEventAndNeverBeforeTheOneAskedFor) {
   EXPECT_EQ(Get(path + "?at=0").status, 400);
 }
 
-TEST_F(ServerRunsTest, StepsAndWhyTellWhatARunWaitsFor) {
+TEST_F(ServerRunsTest, StepsAndWhyShowWhatARunWaitsFor) {
   const std::string run = Waiting();
   const Value steps = Get("/v1/runs/" + run + "/steps").Json().Get("steps");
   ASSERT_EQ(steps.list().size(), 1U);
@@ -352,7 +352,7 @@ TEST_F(ServerRunsTest, StepsAndWhyTellWhatARunWaitsFor) {
   EXPECT_EQ(Get("/v1/runs/none/why").Code(), "RUN_NOT_FOUND");
 }
 
-TEST_F(ServerRunsTest, SignalsAreDecidedOnceAndOnRecord) {
+TEST_F(ServerRunsTest, SignalsAreDecidedOnceAndRecorded) {
   const std::string run = Waiting();
   const std::string path = "/v1/runs/" + run + "/signals";
   const std::string pause = R"({"signalId":"s-1","type":"PAUSE","reason":"lunch"})";
@@ -373,7 +373,7 @@ TEST_F(ServerRunsTest, SignalsAreDecidedOnceAndOnRecord) {
   EXPECT_NE(record.find("tenant-admin of shop"), std::string::npos) << record;
 }
 
-TEST_F(ServerRunsTest, RunsAreFoundByWhatPeopleKnowOfThem) {
+TEST_F(ServerRunsTest, RunsAreFilteredByVersionPrefixErrorAndTime) {
   const auto ids = [&](const std::string& query) {
     std::string found;
     const Value runs = Get("/v1/runs?" + query).Json().Get("runs");
@@ -404,7 +404,7 @@ TEST_F(ServerRunsTest, RunsAreFoundByWhatPeopleKnowOfThem) {
   EXPECT_EQ(Get("/v1/runs?updatedFrom=yesterday").status, 400);
 }
 
-TEST_F(ServerRunsTest, TheWatermarkIsOnEveryReadOfARun) {
+TEST_F(ServerRunsTest, EveryReadOfARunHasItsWatermark) {
   const std::string run = Waiting();
   for (const char* view : {"", "/snapshot", "/steps", "/why", "/events", "/signals"}) {
     const ServerReply reply = Get("/v1/runs/" + run + view);
@@ -413,7 +413,7 @@ TEST_F(ServerRunsTest, TheWatermarkIsOnEveryReadOfARun) {
   }
 }
 
-TEST_F(ServerRunsTest, ARoleThatMaySendSignalsMayNotSendEveryOne) {
+TEST_F(ServerRunsTest, SomeSignalsNeedMoreThanThePermissionToSend) {
   const std::string run = Waiting();
   const ServerReply reply =
       bench_.Post(bench_.Token("shop", "operator"), "/v1/runs/" + run + "/signals",
@@ -422,7 +422,7 @@ TEST_F(ServerRunsTest, ARoleThatMaySendSignalsMayNotSendEveryOne) {
   EXPECT_EQ(Get("/v1/runs/" + run).Text("status"), "RUNNING");
 }
 
-TEST_F(ServerRunsTest, ACancelEndsTheRunAndTheSameKeyDoesNotHurt) {
+TEST_F(ServerRunsTest, ACancelEndsTheRunAndIsIdempotent) {
   const std::string run = Waiting();
   const HttpHeaders key = {{"Idempotency-Key", "stop-it"}};
   const ServerReply first = Post("/v1/runs/" + run + "/cancel", R"({"reason":"no more"})", key);
@@ -432,7 +432,7 @@ TEST_F(ServerRunsTest, ACancelEndsTheRunAndTheSameKeyDoesNotHurt) {
   EXPECT_EQ(Post("/v1/runs/" + run + "/cancel", "{}").status, 409);
 }
 
-TEST_F(ServerRunsTest, ARunThatNeedsApprovalStartsWithIt) {
+TEST_F(ServerRunsTest, ARunThatNeedsApprovalStartsWhenApproved) {
   const std::string run =
       bench_.StartRun(token_,
                       "metadata: {planId: ask, planVersion: '1', requiresApproval: true}\n"
@@ -444,7 +444,7 @@ TEST_F(ServerRunsTest, ARunThatNeedsApprovalStartsWithIt) {
   EXPECT_EQ(Post("/v1/runs/" + run + "/approve", "{}").status, 409);
 }
 
-TEST_F(ServerRunsTest, CountsAreOfOnesOwnTenant) {
+TEST_F(ServerRunsTest, CountsCoverTheCallersTenantOnly) {
   bench_.EndOf(token_, bench_.StartRun(token_, kEcho));
   Waiting();
   const Value counts = Get("/v1/counts").Json();

@@ -1,4 +1,4 @@
-// Secrets go in; then everything that can be read is searched for them.
+// Stores secrets, then searches everything that can be read for them.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ class ServerSecretsTest : public testing::Test {
     Keep(reply);
     return reply;
   }
-  // Every read of the API, with the names of the run.
+  // Reads every GET route of the API, using the names of the run.
   void ReadEverything(const std::string& run) {
     for (const std::string& reader : {token_, bench_.admin()}) {
       for (const char* path : {"", "/snapshot", "/steps", "/why", "/events", "/signals"}) {
@@ -83,7 +83,7 @@ class ServerSecretsTest : public testing::Test {
   std::string answers_;
 };
 
-TEST_F(ServerSecretsTest, NothingThatCanBeReadHasASecretInIt) {
+TEST_F(ServerSecretsTest, NothingReadableContainsASecret) {
   testing::internal::CaptureStderr();
   testing::internal::CaptureStdout();
   const std::string run =
@@ -99,7 +99,7 @@ TEST_F(ServerSecretsTest, NothingThatCanBeReadHasASecretInIt) {
                       "   inputs: {key: '{{ secrets.key }}'}}\n"
                       "- {stepId: door, waitFor: {hook: {timeout: 1h}}}\n");
   const std::string worker = bench_.RegisterWorker(token_, "far.away");
-  // The worker alone is told; what it repeats is masked.
+  // Only the worker receives them; if it repeats them they are masked.
   const ServerReply poll =
       bench_.Post(token_, "/v1/workers/" + worker + "/poll", R"({"max":1,"waitMs":9000})");
   ASSERT_NE(poll.body.find(kCanary), std::string::npos) << poll.body;
@@ -134,7 +134,7 @@ std::string PlanThatReads(const std::string& provider, const std::string& key) {
          "   inputs: {key: '{{ secrets.s }}'}}\n";
 }
 
-TEST_F(ServerSecretsTest, ATenantReadsItsOwnSecretsAndNobodyElses) {
+TEST_F(ServerSecretsTest, ATenantReadsOnlyItsOwnSecrets) {
   ServerOptions options = Options();
   options.engine.tools.secret_variables = {"shop=EVERSTEP_TEST_CANARY"};
   bench_.Restart(options);
@@ -157,7 +157,7 @@ TEST_F(ServerSecretsTest, ATenantReadsItsOwnSecretsAndNobodyElses) {
     bench_.StartRun(token_, PlanThatReads(provider, name));
     EXPECT_NE(poll(token_, worker).find(kCanary), std::string::npos) << provider;
   }
-  // Each way to another's secret fails, and in the same words as for one that nobody has.
+  // Every way to another tenant's secret fails, with the same words as for a missing secret.
   const std::vector<std::pair<std::string, std::string>> others = {{"env", "EVERSTEP_TEST_CANARY"},
                                                                    {"env", "PATH"},
                                                                    {"env", "EVERSTEP_NOT_SET"},
@@ -170,7 +170,7 @@ TEST_F(ServerSecretsTest, ATenantReadsItsOwnSecretsAndNobodyElses) {
   for (const auto& [provider, name] : others) {
     const std::string run = bench_.StartRun(rival, PlanThatReads(provider, name));
     std::string answer;
-    // A poll finds out that the secret is unavailable; it may be told of that by an empty answer.
+    // A poll discovers that the secret is unavailable; that may be signalled by an empty answer.
     for (int i = 0; i < 50; ++i) {
       bench_.Post(rival, "/v1/workers/" + spy + "/poll", R"({"max":1,"waitMs":200})");
       answer = bench_.Get(rival, "/v1/runs/" + run + "?wait=200ms").body;
@@ -191,7 +191,7 @@ TEST_F(ServerSecretsTest, ATenantReadsItsOwnSecretsAndNobodyElses) {
   EXPECT_EQ(words.size(), 1U) << *words.begin() << "\n" << *words.rbegin();
 }
 
-TEST_F(ServerSecretsTest, TokensAreInTheAnswerToTheirMakingAlone) {
+TEST_F(ServerSecretsTest, TokensAppearOnlyInTheAnswerToTheirCreation) {
   std::vector<std::string> secrets = {bench_.admin(), token_};
   const ServerReply made = bench_.Post(token_, "/v1/tokens", R"({"name":"n","roles":["viewer"]})",
                                        {{"Idempotency-Key", "a"}});
@@ -199,7 +199,7 @@ TEST_F(ServerSecretsTest, TokensAreInTheAnswerToTheirMakingAlone) {
   const ServerReply rotated =
       bench_.Post(token_, "/v1/tokens/" + made.Text("tokenId") + "/rotate", R"({"graceMs":1000})");
   secrets.push_back(rotated.Text("token"));
-  // Wrong requests that carry them, in every place.
+  // Invalid requests that contain them, in every place.
   for (const std::string& secret : std::vector<std::string>(secrets)) {
     Keep(bench_.Get(secret + "x", "/v1/runs"));
     Keep(bench_.Send({.method = "PUT", .path = "/v1/runs", .token = secret}));
@@ -212,7 +212,7 @@ TEST_F(ServerSecretsTest, TokensAreInTheAnswerToTheirMakingAlone) {
   for (const std::string& secret : secrets) {
     ASSERT_GT(secret.size(), 20U);
     ExpectAbsent(answers_, secret, "answers");
-    // Its last part is the secret itself.
+    // Its last part is the actual secret.
     ExpectAbsent(answers_, secret.substr(secret.rfind('_') + 1), "answers");
   }
   bench_.Stop();
@@ -225,7 +225,7 @@ TEST_F(ServerSecretsTest, TokensAreInTheAnswerToTheirMakingAlone) {
   }
 }
 
-TEST_F(ServerSecretsTest, HookTokensAndWebhookSecretsAreNotInAuditNorMetrics) {
+TEST_F(ServerSecretsTest, AuditAndMetricsContainNoHookTokensOrWebhookSecrets) {
   const std::string run =
       bench_.StartRun(token_,
                       "metadata: {planId: p, planVersion: '1'}\n"

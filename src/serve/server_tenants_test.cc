@@ -1,4 +1,4 @@
-// What one tenant does must not be felt, seen or taken by another.
+// A tenant's activity must not affect, or be visible or accessible to, other tenants.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// What another thread brings about is asked for until it is there.
+// Polls for an effect of another thread.
 bool Eventually(const std::function<bool()>& holds) {
   for (int i = 0; i < 100'000; ++i) {
     if (holds()) return true;
@@ -52,10 +52,10 @@ class TenantStorageTest : public testing::Test {
   ServerWorkbench bench_{Options()};
 };
 
-TEST_F(TenantStorageTest, ATenantThatHasFilledItsShareStoresNothingMore) {
+TEST_F(TenantStorageTest, ATenantAtItsStorageLimitStoresNothingMore) {
   const std::string acme = bench_.Token("acme", "tenant-admin");
   ASSERT_EQ(Append(acme, "run-1", 15'000).status / 100, 2);
-  ASSERT_EQ(Append(acme, "run-2", 10'000).status / 100, 2);  // begins below the limit
+  ASSERT_EQ(Append(acme, "run-2", 10'000).status / 100, 2);  // starts below the limit
   const ServerReply full = Append(acme, "run-3", 10);
   EXPECT_EQ(full.status, 507);
   EXPECT_TRUE(Has(full.body, "TENANT_FULL")) << full.body;
@@ -65,12 +65,12 @@ TEST_F(TenantStorageTest, ATenantThatHasFilledItsShareStoresNothingMore) {
   }
   EXPECT_EQ(bench_.Get(acme, "/v1/runs/run-2/events").status, 200);
   EXPECT_EQ(bench_.Get(acme, "/v1/runs/run-3/events").status, 404);
-  // Nobody else is bound by it.
+  // Nobody else is affected.
   EXPECT_EQ(Append(bench_.Token("other", "tenant-admin"), "run-4", 10).status / 100, 2);
   EXPECT_EQ(Append(bench_.Token("acme", "admin"), "run-5", 10).status / 100, 2);
 }
 
-TEST_F(TenantStorageTest, AnUploadIsCountedOnceAndRefusedBeforeItIsOverTheLimit) {
+TEST_F(TenantStorageTest, UploadsCountOnceAndAreRefusedBeforeExceedingTheLimit) {
   const std::string acme = bench_.Token("acme", "tenant-admin");
   ASSERT_EQ(bench_.Post(acme, "/v1/artifacts", std::string(15'000, 'a')).status, 201);
   ASSERT_EQ(bench_.Post(acme, "/v1/artifacts", std::string(4'000, 'b')).status, 201);
@@ -92,7 +92,7 @@ class ServerTenantsTest : public testing::Test {
   ServerReply Put(const std::string& token, const std::string& path, const std::string& body) {
     return bench_.Send({.method = "PUT", .path = path, .body = body, .token = token});
   }
-  // A tenant that starts a run of its plan for every event.
+  // Creates a tenant that starts a run of its plan for every event.
   std::string TenantWithRule(const std::string& tenant) {
     const std::string token = bench_.Token(tenant, "tenant-admin");
     EXPECT_EQ(bench_.Post(token, "/v1/plans", kPlan).status / 100, 2);
@@ -128,7 +128,7 @@ TEST_F(ServerTenantsTest, TheSameEventStartsARunForEachTenant) {
   EXPECT_EQ(ToText(again.Get("runId")), ToText(first.Get("runId")));
 }
 
-TEST_F(ServerTenantsTest, AnEventThatAnEarlierVersionHandledIsADuplicateOfItsTenantAlone) {
+TEST_F(ServerTenantsTest, EventsHandledByAnEarlierVersionAreDuplicatesForTheirTenantOnly) {
   const std::string acme = TenantWithRule("acme");
   const std::string rival = TenantWithRule("rival");
   const auto rule = ReadInboundRule(R"({"types":["*"],"start":{"planId":"greet"}})", "orders");
@@ -151,7 +151,7 @@ TEST_F(ServerTenantsTest, AnEventThatAnEarlierVersionHandledIsADuplicateOfItsTen
   EXPECT_NE(ToText(MatchOf(Event(rival, "e-2")).Get("duplicate")), "true");
 }
 
-TEST_F(ServerTenantsTest, NobodyNamesARunAsTheServerDoes) {
+TEST_F(ServerTenantsTest, ClientsCannotUseReservedRunIds) {
   const std::string rival = bench_.Token("rival", "tenant-admin");
   for (const char* id :
        {"in-0123456789abcdef0123456789abcdef", "01234567-89ab-8def-a123-456789abcdef"}) {
@@ -172,7 +172,7 @@ TEST_F(ServerTenantsTest, NobodyNamesARunAsTheServerDoes) {
   }
 }
 
-TEST_F(ServerTenantsTest, ARequestIdIsItsTenantsAlone) {
+TEST_F(ServerTenantsTest, RequestIdsAreScopedToTheTenant) {
   const std::string body =
       R"({"requestId":"order-7","plan":"metadata: {planId: p, planVersion: '1'}\n)"
       R"(steps: [{stepId: a, kind: noop}]"})";
@@ -186,7 +186,7 @@ TEST_F(ServerTenantsTest, ARequestIdIsItsTenantsAlone) {
   EXPECT_EQ(again.Text("runId"), acme.Text("runId"));
 }
 
-TEST_F(ServerTenantsTest, ATenantTakesHalfOfTheSinksAtMost) {
+TEST_F(ServerTenantsTest, ATenantMayUseHalfOfTheSinksAtMost) {
   const std::string acme = bench_.Token("acme", "tenant-admin");
   const std::string rival = bench_.Token("rival", "tenant-admin");
   int made = 0;
@@ -197,7 +197,7 @@ TEST_F(ServerTenantsTest, ATenantTakesHalfOfTheSinksAtMost) {
   EXPECT_EQ(Put(rival, "/v1/sinks/mine", R"({"kind":"file"})").status, 201);
 }
 
-TEST_F(ServerTenantsTest, MetricsNameTheCallersSinksAlone) {
+TEST_F(ServerTenantsTest, MetricsNameOnlyTheCallersSinks) {
   ASSERT_EQ(Put(bench_.Token("acme", "tenant-admin"), "/v1/sinks/secret-deal", R"({"kind":"file"})")
                 .status,
             201);
@@ -213,7 +213,7 @@ TEST_F(ServerTenantsTest, MetricsNameTheCallersSinksAlone) {
   EXPECT_NE(all.find("mine"), std::string::npos);
 }
 
-TEST_F(ServerTenantsTest, AlertsOfATenantAreItsOwn) {
+TEST_F(ServerTenantsTest, AlertsOfATenantAreHiddenFromOthers) {
   LoopbackHttpServer gone([](const LoopbackHttpServer::Request&) {
     return LoopbackHttpServer::Response{410, {}, ""};
   });
@@ -237,7 +237,7 @@ TEST_F(ServerTenantsTest, AlertsOfATenantAreItsOwn) {
   EXPECT_TRUE(Has(alerts(bench_.admin()), "deal-77"));
 }
 
-TEST(AlertList, ATenantWithManyAlertsDoesNotPushOutThoseOfOthers) {
+TEST(AlertList, ATenantWithManyAlertsDoesNotEvictOthersAlerts) {
   AlertList list;
   list.Add({"RARE", "P1", "", "", "acme"}, Timestamp());
   for (std::size_t i = 0; i < 3 * AlertList::kKept; ++i) {
@@ -249,7 +249,7 @@ TEST(AlertList, ATenantWithManyAlertsDoesNotPushOutThoseOfOthers) {
   EXPECT_EQ(kept.front().alert.detail, std::to_string(3 * AlertList::kKept - 1));
 }
 
-// ---- applications that take messages
+// ---- applications that receive messages
 
 std::string Batch(const std::function<void(CborWriter&)>& call) {
   std::string body;
@@ -318,11 +318,11 @@ TEST_F(ServerMessagesTest, TheBodyOfAFailureIsNotShown) {
   EXPECT_FALSE(Has(Messages(), "internal-canary")) << Messages();
 }
 
-TEST_F(ServerMessagesTest, WhoCallsThroughAProxyIsNotOnThisMachine) {
+TEST_F(ServerMessagesTest, ProxiedCallersAreNotOnThisMachine) {
   for (const char* name : {"Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"}) {
     Call(RegisterAt(inside_.Url("/admin")), {{name, "203.0.113.9"}});
     SendMessage();
-    // The endpoint is dropped when nobody can be reached there.
+    // The endpoint is dropped if it is unreachable.
     ASSERT_TRUE(Eventually([this] { return NobodyIsRegistered(); }));
   }
   EXPECT_EQ(reached_, 0);

@@ -32,7 +32,7 @@ class ServerWorkTest : public testing::Test {
   ServerReply Poll(const std::string& body) {
     return bench_.Post(token_, "/v1/workers/" + worker_ + "/poll", body);
   }
-  // Waits for one task and gives its token.
+  // Waits for one task and returns its token.
   std::string TakeTask() {
     const ServerReply reply = Poll(R"({"max":1,"waitMs":9000})");
     EXPECT_EQ(reply.Json().Get("tasks").list().size(), 1U) << reply.body;
@@ -69,7 +69,7 @@ TEST_F(ServerWorkTest, AWorkerReportsAndGetsTheNextTaskInOneRoundTrip) {
   EXPECT_EQ(ToJson(bench_.Get(token_, "/v1/runs/" + run).Json().Get("result")), R"({"n":6})");
 }
 
-TEST_F(ServerWorkTest, ATaskHasTheTraceOfWhoStartedTheRun) {
+TEST_F(ServerWorkTest, ATaskHasTheTraceOfTheStartRequest) {
   const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
   const ServerReply started = bench_.Post(token_, "/v1/runs", "{\"plan\":" + JsonQuote(kFar) + "}",
                                           {{"traceparent", "00-" + trace + "-00f067aa0ba902b7-01"},
@@ -81,7 +81,7 @@ TEST_F(ServerWorkTest, ATaskHasTheTraceOfWhoStartedTheRun) {
   EXPECT_EQ(ToText(task.Get("tracestate")), "rojo=1,congo=2");
 }
 
-TEST_F(ServerWorkTest, AReportThatComesTwiceOrForNothingIsRefused) {
+TEST_F(ServerWorkTest, RepeatedOrUnknownReportsAreRefused) {
   bench_.StartRun(token_, kFar);
   const std::string task = TakeTask();
   const std::string body = "{\"reports\":[" + Report(task, R"("result":{"n":1})") + "]}";
@@ -93,10 +93,10 @@ TEST_F(ServerWorkTest, AReportThatComesTwiceOrForNothingIsRefused) {
   EXPECT_EQ(ToText(wrong.Json().Get("refused").At(0).Get("token")), "nothing") << wrong.body;
 }
 
-TEST_F(ServerWorkTest, ALeaseThatIsLostGoesToTheNextAndTheLateReportIsRefused) {
+TEST_F(ServerWorkTest, ALostLeaseIsRedeliveredAndItsLateReportRefused) {
   bench_.StartRun(token_, kFar);
   const std::string lost = TakeTask();
-  // Without a heartbeat the task comes again, under the next engine attempt.
+  // Without a heartbeat the task is delivered again, with the next engine attempt.
   const ServerReply again = Poll(R"({"max":1,"waitMs":9000})");
   ASSERT_FALSE(TaskToken(again).empty()) << again.body;
   EXPECT_EQ(ToText(again.Json().Get("tasks").At(0).Get("engineAttempt")), "2");
@@ -104,7 +104,7 @@ TEST_F(ServerWorkTest, ALeaseThatIsLostGoesToTheNextAndTheLateReportIsRefused) {
   EXPECT_EQ(ToText(late.Json().Get("refused").At(0).Get("code")), "STEP_ATTEMPT_STALE");
 }
 
-TEST_F(ServerWorkTest, AFailureIsToldWithItsCode) {
+TEST_F(ServerWorkTest, AFailureIsReportedWithItsCode) {
   const std::string run = bench_.StartRun(token_, kFar);
   Poll("{\"reports\":[" +
        Report(TakeTask(), R"("error":{"code":"NO_PAPER","message":"the tray is empty"})") + "]}");
@@ -114,7 +114,7 @@ TEST_F(ServerWorkTest, AFailureIsToldWithItsCode) {
   EXPECT_EQ(ToText(step.Get("errorMessage")), "the tray is empty");
 }
 
-TEST_F(ServerWorkTest, WhatIsNotWantedAnyMoreIsToldToTheWorker) {
+TEST_F(ServerWorkTest, TheWorkerIsToldToStopUnwantedTasks) {
   const std::string run = bench_.StartRun(token_, kFar);
   const std::string task = TakeTask();
   ASSERT_EQ(bench_.Post(token_, "/v1/runs/" + run + "/cancel", "{}").status, 200);
@@ -123,7 +123,7 @@ TEST_F(ServerWorkTest, WhatIsNotWantedAnyMoreIsToldToTheWorker) {
   EXPECT_EQ(ToText(told.Json().Get("stop").At(0)), task) << told.body;
 }
 
-TEST_F(ServerWorkTest, AWorkerThatDrainsGetsNothingAndMayStillReport) {
+TEST_F(ServerWorkTest, ADrainingWorkerGetsNoTasksAndMayStillReport) {
   const std::string run = bench_.StartRun(token_, kFar);
   const std::string task = TakeTask();
   EXPECT_EQ(bench_.Post(token_, "/v1/workers/" + worker_ + "/drain", "{}").status, 200);
@@ -142,7 +142,7 @@ TEST_F(ServerWorkTest, AWorkerThatDrainsGetsNothingAndMayStillReport) {
   EXPECT_EQ(Poll("{}").Code(), "WORKER_NOT_FOUND");
 }
 
-TEST_F(ServerWorkTest, WhatAWorkerSaysBadlyIsRefused) {
+TEST_F(ServerWorkTest, InvalidWorkerRequestsAreRefused) {
   for (const char* body :
        {R"({"max":-1})", R"({"max":"1"})", R"({"wait":1})", R"({"reports":[{}]})",
         R"({"reports":{}})", "[]", "null", R"({"reports":[{"token":"t","result":1e999}]})"}) {
@@ -158,7 +158,7 @@ TEST_F(ServerWorkTest, WhatAWorkerSaysBadlyIsRefused) {
   }
 }
 
-TEST_F(ServerWorkTest, AQueuesLimitIsKept) {
+TEST_F(ServerWorkTest, AQueueLimitIsEnforced) {
   const auto limit = [&](const std::string& body) {
     return bench_.Send(
         {.method = "PUT", .path = "/v1/queues/far.away", .body = body, .token = token_});
@@ -176,7 +176,7 @@ TEST_F(ServerWorkTest, AQueuesLimitIsKept) {
   EXPECT_EQ(ToText(queue.Get("held")), "1");
 }
 
-TEST_F(ServerWorkTest, AQueuesLimitHoldsAfterARestart) {
+TEST_F(ServerWorkTest, AQueueLimitSurvivesARestart) {
   const auto put = [&](const std::string& token, const std::string& queue, int limit) {
     return bench_
         .Send({.method = "PUT",
@@ -202,7 +202,7 @@ TEST_F(ServerWorkTest, AQueuesLimitHoldsAfterARestart) {
   EXPECT_TRUE(Poll(R"({"max":5,"waitMs":20})").Json().Get("tasks").list().empty());
 }
 
-TEST_F(ServerWorkTest, MetricsTellWhatWaitsAndWhatIsHeld) {
+TEST_F(ServerWorkTest, MetricsShowWaitingAndHeldTasks) {
   const auto sample = [&](const std::string& name) {
     const std::string text = bench_.Get(token_, "/metrics").body;
     const std::size_t at = text.find("\n" + name + " ");
@@ -223,7 +223,7 @@ TEST_F(ServerWorkTest, MetricsTellWhatWaitsAndWhatIsHeld) {
   EXPECT_EQ(sample("everstep_events_appended_total"), sample("everstep_commit_events_sum"));
 }
 
-TEST_F(ServerWorkTest, ATenantLimitsAThousandQueuesAtMost) {
+TEST_F(ServerWorkTest, ATenantMayLimitAThousandQueuesAtMost) {
   const auto put = [&](int n, int limit) {
     return bench_
         .Send({.method = "PUT",
@@ -239,7 +239,7 @@ TEST_F(ServerWorkTest, ATenantLimitsAThousandQueuesAtMost) {
   EXPECT_EQ(put(1'000, 1), 200);
 }
 
-TEST_F(ServerWorkTest, AnArtifactComesBackAsItWasSent) {
+TEST_F(ServerWorkTest, AnArtifactIsReturnedUnchanged) {
   std::string bytes;
   for (unsigned i = 0; bytes.size() < 5'000'000; ++i) {
     bytes += std::to_string(i * 2654435761U) + "\n";
@@ -261,7 +261,7 @@ TEST_F(ServerWorkTest, AnArtifactComesBackAsItWasSent) {
   }
 }
 
-TEST_F(ServerWorkTest, AReaderThatGoesAwayDoesNotHoldAnArtifact) {
+TEST_F(ServerWorkTest, ADisconnectedReaderReleasesTheArtifact) {
   const std::string bytes(8 << 20, 'x');
   ASSERT_EQ(bench_.Post(token_, "/v1/artifacts", bytes).status, 201);
   const std::string path = "/v1/artifacts/" + ToHex(Sha256(bytes));
@@ -274,7 +274,7 @@ TEST_F(ServerWorkTest, AReaderThatGoesAwayDoesNotHoldAnArtifact) {
   EXPECT_EQ(bench_.Get(token_, path).body.size(), bytes.size());
 }
 
-TEST_F(ServerWorkTest, ADamagedArtifactIsNotTakenForWhole) {
+TEST_F(ServerWorkTest, ADamagedArtifactIsNotDeliveredAsComplete) {
   const std::string bytes(3'000'000, 'a');
   const std::string sha256 = ToHex(Sha256(bytes));
   ASSERT_EQ(bench_.Post(token_, "/v1/artifacts", bytes).status, 201);
@@ -292,7 +292,7 @@ TEST_F(ServerWorkTest, ADamagedArtifactIsNotTakenForWhole) {
   EXPECT_LT(bench_.Get(token_, "/v1/artifacts/" + sha256).status, 0) << "came whole";
 }
 
-TEST_F(ServerWorkTest, ALargeResultOfAWorkerIsAnArtifact) {
+TEST_F(ServerWorkTest, ALargeWorkerResultBecomesAnArtifact) {
   const std::string run = bench_.StartRun(token_, kFar);
   const std::string task = TakeTask();
   const std::string large = R"({"n":")" + std::string(200'000, 'y') + "\"}";
@@ -302,8 +302,8 @@ TEST_F(ServerWorkTest, ALargeResultOfAWorkerIsAnArtifact) {
   EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + sha256).status, 404) << "nobody uploaded it";
 }
 
-// Whoever knows a digest alone gets nothing by writing it into a log of his own.
-TEST_F(ServerWorkTest, AReferenceToAnArtifactIsNoProofOfHavingMadeIt) {
+// Knowing a digest and writing it into one's own log gives no access to the artifact.
+TEST_F(ServerWorkTest, ReferencingAnArtifactDoesNotGrantAccessToIt) {
   const std::string bytes = "of another tenant";
   const std::string sha256 = ToHex(Sha256(bytes));
   const std::string theirs = bench_.Token("cafe", "tenant-admin");
@@ -327,7 +327,7 @@ TEST_F(ServerWorkTest, AReferenceToAnArtifactIsNoProofOfHavingMadeIt) {
   EXPECT_EQ(ToText(step.Get("errorCode")), "BAD_OUTPUT") << ToJson(step);
   EXPECT_EQ(bench_.Get(token_, path + run).status, 404);
 
-  // Who has uploaded the same bytes has them, and may say so.
+  // A tenant that uploads the same bytes has them, and may report them.
   ASSERT_EQ(bench_.Post(token_, "/v1/artifacts", bytes).status, 201);
   const std::string honest = bench_.StartRun(token_, kFar);
   Poll("{\"reports\":[" + Report(TakeTask(), "\"result\":{\"n\":1},\"artifacts\":" + refs) + "]}");

@@ -28,7 +28,7 @@ const SettingValue& ValueOf(const LoadedSettings& loaded, std::string_view key) 
   return *std::ranges::find(loaded.values, key, &SettingValue::key);
 }
 
-TEST(SettingsTest, WithoutSourcesTheDefaultsHold) {
+TEST(SettingsTest, WithoutSourcesTheDefaultsApply) {
   const auto loaded = LoadSettings({});
   ASSERT_TRUE(loaded);
   EXPECT_THAT(loaded->settings.server.http.listen, ElementsAre("127.0.0.1:7377"));
@@ -43,7 +43,7 @@ TEST(SettingsTest, WithoutSourcesTheDefaultsHold) {
   EXPECT_EQ(ValueOf(*loaded, "drainTimeout").source, "default");
 }
 
-TEST(SettingsTest, AFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile) {
+TEST(SettingsTest, FlagsOverrideTheEnvironmentWhichOverridesTheFile) {
   SettingSources sources = FromFile("ioThreads: 2\ndrainTimeout: 5s\nlimits:\n  headers: 50\n");
   sources.environment = [](std::string_view name) -> std::optional<std::string> {
     if (name == "EVERSTEP_IO_THREADS") return "3";
@@ -78,7 +78,7 @@ TEST(SettingsTest, EveryShapeIsRead) {
   EXPECT_EQ(loaded->settings.slow_request.count(), 0);
 }
 
-TEST(SettingsTest, TenantsHaveLimitsOfTheirOwn) {
+TEST(SettingsTest, TenantsHaveTheirOwnLimits) {
   const auto loaded = LoadSettings(FromFile(
       "admission:\n  tenants:\n    acme: {running: 5, weight: 3}\n    other: {burst: 2}\n"));
   ASSERT_TRUE(loaded) << ToString(loaded.error());
@@ -90,7 +90,7 @@ TEST(SettingsTest, TenantsHaveLimitsOfTheirOwn) {
   EXPECT_EQ(ValueOf(*loaded, "admission.tenants.acme.weight").text, "3");
 }
 
-TEST(SettingsTest, FaultsSayWhereAndWhatWasProbablyMeant) {
+TEST(SettingsTest, FaultsHaveTheirPlaceAndASuggestion) {
   const auto loaded =
       LoadSettings(FromFile("lisen: x\nlimits:\n  conections: 5\n  headers: many\nadmission: "
                             "{tenants: {a: {runing: 1}}}\n"));
@@ -109,7 +109,7 @@ TEST(SettingsTest, FaultsSayWhereAndWhatWasProbablyMeant) {
   EXPECT_EQ(error.faults[3].line, 4U);
 }
 
-TEST(SettingsTest, ValuesOfAnotherShapeAreRefused) {
+TEST(SettingsTest, ValuesOfTheWrongShapeAreRefused) {
   EXPECT_THAT(FaultsOf(FromFile("drainTimeout: 20")), HasSubstr("a duration with its unit"));
   EXPECT_THAT(FaultsOf(FromFile("store: {memory: 5T}")), HasSubstr("a number of bytes"));
   EXPECT_THAT(FaultsOf(FromFile("ioThreads: 0")), HasSubstr("is at least 1"));
@@ -119,12 +119,12 @@ TEST(SettingsTest, ValuesOfAnotherShapeAreRefused) {
   EXPECT_THAT(FaultsOf(FromFile("store: {cache: 4000000G}")), HasSubstr("is at most 1048576G"));
   EXPECT_THAT(FaultsOf(FromFile("drainTimeout: 5000d")), HasSubstr("is at most 3650d"));
   EXPECT_THAT(FaultsOf(FromFile("ioThreads: [1, 2]")), HasSubstr("takes one value"));
-  EXPECT_THAT(FaultsOf(FromFile("ioThreads: {a: 1}")), HasSubstr("has no value here"));
+  EXPECT_THAT(FaultsOf(FromFile("ioThreads: {a: 1}")), HasSubstr("needs a value here"));
   EXPECT_THAT(FaultsOf(FromFile("metrics: {open: yes}")), HasSubstr("true or false, not 'yes'"));
   EXPECT_THAT(FaultsOf(FromFile("log: {level: warm}")), HasSubstr("did you mean 'warn'?"));
   EXPECT_THAT(FaultsOf(FromFile("tools: {enable: [shell, bash]}")), HasSubstr("not 'bash'"));
   EXPECT_THAT(FaultsOf(FromFile("limits: 5")), HasSubstr("must be a map"));
-  EXPECT_THAT(FaultsOf(FromFile("- 1")), HasSubstr("settings are a map"));
+  EXPECT_THAT(FaultsOf(FromFile("- 1")), HasSubstr("settings must be a map"));
   EXPECT_THAT(FaultsOf(FromFile("a: [")), HasSubstr("not YAML"));
   EXPECT_THAT(FaultsOf(FromFile("dev: true\ndev: false")), HasSubstr("dev"));
   EXPECT_THAT(FaultsOf(FromFile("admission: {tenant: {startsPerSecond: -1}}")),
@@ -138,26 +138,27 @@ std::string UnservableOf(const std::string& text) {
   return fit ? std::string() : ToString(fit.error());
 }
 
-TEST(SettingsTest, WhatNoServerCanStartWithIsFoundWithoutStartingOne) {
+TEST(SettingsTest, UnservableSettingsAreDetectedWithoutStartingAServer) {
   EXPECT_EQ(UnservableOf(""), "");
   EXPECT_EQ(UnservableOf("dev: true\nlisten: ['[::1]:0', localhost:1]"), "");
   EXPECT_THAT(UnservableOf("listen: foo"), HasSubstr("listen: 'foo' is not HOST:PORT"));
   EXPECT_THAT(UnservableOf("listen: 127.0.0.1:99999"), HasSubstr("a port up to 65535"));
-  EXPECT_THAT(UnservableOf("listen: []"), HasSubstr("names no address"));
+  EXPECT_THAT(UnservableOf("listen: []"), HasSubstr("no address given"));
   EXPECT_THAT(UnservableOf("dev: true\nlisten: 0.0.0.0:7809"), HasSubstr("loopback only"));
-  EXPECT_THAT(UnservableOf("tls: {key: k.pem}"), HasSubstr("need each other"));
+  EXPECT_THAT(UnservableOf("tls: {key: k.pem}"), HasSubstr("must be set together"));
   EXPECT_THAT(
       UnservableOf("tls: {certificate: /nowhere/c.pem, key: /nowhere/k.pem}"),
       HasSubstr("tls.certificate: the certificate '/nowhere/c.pem' cannot be used: No such file"));
 }
 
-TEST(SettingsTest, AMistypedVariableIsRefusedAndAStrangeOneTold) {
+TEST(SettingsTest, MisspelledVariablesAreRefusedAndUnknownOnesReported) {
   SettingSources sources = FromFile("webhooks: {acme: env:EVERSTEP_ACME_HOOK}\n");
   sources.environment = [](std::string_view name) -> std::optional<std::string> {
     if (name == "EVERSTEP_ACME_HOOK") return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     return std::nullopt;
   };
-  // Of a pod beside a service, of a step's process, of a test: all of them start servers.
+  // Variables of a pod next to a service, of a step's process, of a test: servers run in all of
+  // these.
   sources.variables = {"EVERSTEP_ACME_HOOK",
                        "EVERSTEP_ATTEMPT",
                        "EVERSTEP_CHAOS_SEED",
@@ -191,7 +192,7 @@ TEST(SettingsTest, TenantsReadTheVariablesThatAreListedForThem) {
               HasSubstr("'secrets.env': 'STRIPE_KEY' must be TENANT=NAME"));
 }
 
-TEST(SettingsTest, TheShareOfATenantHoldsForEveryLimitThatIsShared) {
+TEST(SettingsTest, TheTenantShareAppliesToEverySharedLimit) {
   const auto loaded = LoadSettings(FromFile("limits: {tenantShare: 25, connections: 100}\n"));
   ASSERT_TRUE(loaded);
   const ServerOptions& server = loaded->settings.server;
@@ -201,13 +202,13 @@ TEST(SettingsTest, TheShareOfATenantHoldsForEveryLimitThatIsShared) {
   EXPECT_EQ(server.api.streams.tenant_max(), 25U);
 }
 
-TEST(SettingsTest, AFileOfCommentsSaysNothing) {
+TEST(SettingsTest, AFileOfCommentsIsEmpty) {
   EXPECT_TRUE(LoadSettings(FromFile("")));
   EXPECT_TRUE(LoadSettings(FromFile("# a comment\n\n   # another")));
   EXPECT_TRUE(LoadSettings(FromFile("limits:\n")));
 }
 
-TEST(SettingsTest, FilesAreFoundBesideTheSettings) {
+TEST(SettingsTest, PathsAreRelativeToTheSettingsFile) {
   const auto loaded = LoadSettings(
       {"/etc/everstep/everstep.yaml", "tls: {certificate: c.pem, key: /k.pem}", {}, {}});
   ASSERT_TRUE(loaded);
@@ -244,7 +245,7 @@ TEST(SettingsTest, WebhookSecretsAreReferencesAndAreNeverShown) {
   EXPECT_EQ(ValueOf(*loaded, "webhooks.acme").text, "file:" + path + ",env:ACME_SECRET");
 }
 
-TEST(SettingsTest, ASecretInTheFileItselfIsRefusedAndNotRepeated) {
+TEST(SettingsTest, ASecretInTheFileItselfIsRefusedAndNotEchoed) {
   const std::string faults = FaultsOf(FromFile(std::string("webhooks: {acme: ") + kCanary + "}"));
   EXPECT_THAT(faults, HasSubstr("not the secret itself"));
   EXPECT_THAT(faults, Not(HasSubstr("MfKQ9r8G")));
@@ -255,7 +256,7 @@ TEST(SettingsTest, ASecretInTheFileItselfIsRefusedAndNotRepeated) {
 TEST(SettingsTest, NamesAreUniqueAndVariablesFollowFromKeys) {
   EXPECT_EQ(VariableOf("tls.certificate"), "EVERSTEP_TLS_CERTIFICATE");
   EXPECT_EQ(VariableOf("limits.headTimeout"), "EVERSTEP_LIMITS_HEAD_TIMEOUT");
-  // Those mean something else to the program.
+  // These have another meaning to the program.
   std::set<std::string> variables = {"EVERSTEP_DATA",  "EVERSTEP_STORE",      "EVERSTEP_SERVER",
                                      "EVERSTEP_TOKEN", "EVERSTEP_TOKEN_FILE", "EVERSTEP_CA_FILE",
                                      "EVERSTEP_CONFIG"};
@@ -267,7 +268,7 @@ TEST(SettingsTest, NamesAreUniqueAndVariablesFollowFromKeys) {
   }
 }
 
-TEST(SettingsTest, DefaultsCanBeGivenBackAsText) {
+TEST(SettingsTest, DefaultsRoundTripAsText) {
   ServeSettings defaults;
   const auto loaded = LoadSettings({});
   ASSERT_TRUE(loaded);
@@ -285,7 +286,7 @@ TEST(SettingsTest, DefaultsCanBeGivenBackAsText) {
   }
 }
 
-TEST(SettingsTest, TheDocumentHasTheTable) {
+TEST(SettingsTest, TheDocumentationContainsTheTable) {
   std::ifstream file(std::string(EVERSTEP_SOURCE_DIR) + "/docs/configuration.md");
   std::stringstream text;
   text << file.rdbuf();

@@ -39,13 +39,13 @@ TEST(TraceContextTest, RefusesWhatTheSpecificationRefuses) {
   }
 }
 
-TEST(TraceContextTest, ALaterVersionIsReadAsFarAsItIsKnown) {
+TEST(TraceContextTest, LaterVersionsAreReadAsFarAsKnown) {
   const auto context = ParseTraceContext("cc-" + kTrace + "-" + kSpan + "-ff-what-comes", "");
   ASSERT_TRUE(context);
   EXPECT_EQ(Traceparent(*context), kParent);
 }
 
-TEST(TraceContextTest, AStateThatIsNotValidIsDroppedAlone) {
+TEST(TraceContextTest, AnInvalidStateIsDroppedByItself) {
   EXPECT_EQ(StateOf("a=1, b=2 ,,c@d=3"), "a=1,b=2,c@d=3");
   for (const std::string state :
        {"a", "a=", "=1", "A=1", "a=1,a=2", "a=b=c", "a=\x01", "a@=1", "a@1b=1", "a b=1"}) {
@@ -59,7 +59,7 @@ TEST(TraceContextTest, AStateThatIsNotValidIsDroppedAlone) {
   EXPECT_EQ(StateOf(std::string(9'000, ',')), "");
 }
 
-TEST(TraceContextTest, OfAStateThatIsTooLongTheLongMembersGoFirst) {
+TEST(TraceContextTest, LongMembersOfATooLongStateAreDroppedFirst) {
   const std::string large = "large=" + std::string(200, 'x');
   std::string many;
   for (int i = 0; i < 7; ++i) many += ",k" + std::to_string(i) + "=" + std::string(60, 'v');

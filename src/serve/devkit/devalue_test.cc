@@ -10,7 +10,7 @@ std::string PayloadOf(std::string_view json) {
   return payload ? *payload : std::string(Name(payload.error().code));
 }
 
-TEST(DevalueTest, PlainValuesStandAlone) {
+TEST(DevalueTest, PlainValuesAreSingleElements) {
   EXPECT_EQ(PayloadOf("null"), "devl[null]");
   EXPECT_EQ(PayloadOf("true"), "devl[true]");
   EXPECT_EQ(PayloadOf("1.5"), "devl[1.5]");
@@ -18,7 +18,7 @@ TEST(DevalueTest, PlainValuesStandAlone) {
   EXPECT_EQ(*DevaluePayload(Value()), "devl-1");
 }
 
-TEST(DevalueTest, PartsAreNamedByTheirPlaces) {
+TEST(DevalueTest, NestedValuesAreReferencedByIndex) {
   EXPECT_EQ(PayloadOf("[]"), "devl[[]]");
   EXPECT_EQ(PayloadOf("{}"), "devl[{}]");
   EXPECT_EQ(PayloadOf("[7,8]"), "devl[[1,2],7,8]");
@@ -26,7 +26,7 @@ TEST(DevalueTest, PartsAreNamedByTheirPlaces) {
             R"(devl[{"ok":1,"who":2},true,{"names":3},[4],"Ada"])");
 }
 
-TEST(DevalueTest, RefusesWhatTheReaderRefuses) {
+TEST(DevalueTest, RefusesMembersThatTheParserRefuses) {
   EXPECT_EQ(PayloadOf(R"({"a":[{"__proto__":1}]})"), "INVALID_ARGUMENT");
 }
 

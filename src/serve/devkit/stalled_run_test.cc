@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class StalledRunTest : public testing::Test {
  protected:
-  // One that an application began.
+  // A run that an application started.
   RunScribe& RunOf(const std::string& engine) {
     RunScribe& run = bench_.NewRun("run-1");
     bench_.Write(run, kRunQueued, {}, {.engine_run_ref = engine});
@@ -30,10 +30,10 @@ class StalledRunTest : public testing::Test {
   const std::string replay_ = "__wkf_workflow_" + plan_ + R"( {"runId":"run-1"})";
 };
 
-TEST_F(StalledRunTest, AStepThatNobodyComesForIsReplayed) {
+TEST_F(StalledRunTest, AnAbandonedStepIsReplayed) {
   RunScribe& run = RunOf("devkit/7");
   ASSERT_TRUE(bench_.Append(run, kHookCreated, "hook", {.token = "t"}));
-  EXPECT_EQ(WokenBy(), "nobody");  // it rests until somebody delivers
+  EXPECT_EQ(WokenBy(), "nobody");  // waits for a delivery
   ASSERT_TRUE(bench_.Append(run, kStepScheduled, "a"));
   EXPECT_EQ(WokenBy(), replay_);
   EXPECT_EQ(WokenBy(true), replay_);
@@ -43,7 +43,7 @@ TEST_F(StalledRunTest, AStepThatNobodyComesForIsReplayed) {
   EXPECT_EQ(WokenBy(), "nobody");
 }
 
-TEST_F(StalledRunTest, AWaitIsReplayedWhenNoMessageComesForIt) {
+TEST_F(StalledRunTest, AWaitWithoutAMessageIsReplayed) {
   RunScribe& run = RunOf("devkit/7");
   ASSERT_TRUE(bench_.Append(run, kHookCreated, "hook", {.token = "t"}));
   ASSERT_TRUE(bench_.Append(run, kWaitCreated, "nap", {.due_at = bench_.now() + 1h}));
@@ -59,12 +59,12 @@ TEST_F(StalledRunTest, ARunWithNothingToWaitForIsReplayedUntilItHasEnded) {
   EXPECT_EQ(WokenBy(), "nobody");
 }
 
-TEST_F(StalledRunTest, ItIsReplayedInTheNameSpaceOfItsApplication) {
+TEST_F(StalledRunTest, TheReplayUsesTheNamespaceOfTheApplication) {
   RunOf("devkit/5/shop");
   EXPECT_EQ(WokenBy(), "__shop_wkf_workflow_" + plan_ + R"( {"runId":"run-1"})");
 }
 
-TEST_F(StalledRunTest, RunsOfOthersAreLeftAlone) {
+TEST_F(StalledRunTest, RunsOfOtherEnginesAreLeftAlone) {
   RunScribe& run = RunOf("temporal://default/run/1");
   ASSERT_TRUE(bench_.Append(run, kStepScheduled, "a"));
   EXPECT_EQ(WokenBy(), "nobody");
