@@ -1,8 +1,8 @@
-"""Writes schemas/openapi.json: `python3 tools/openapi`. With --check it only says whether the file is
-what it would write.
+"""Writes schemas/openapi.json: `python3 tools/openapi`. With --check it only reports whether the file is
+up to date.
 
-The words of the API are in the files beside this one; src/serve/routes.cc has the routes themselves, and
-tests/e2e/openapi.sh compares the two.
+The descriptions of the API are in the files beside this one; the routes themselves are in
+src/serve/routes.cc, and tests/e2e/openapi.sh compares the two.
 """
 
 import json
@@ -27,64 +27,64 @@ PROBLEM = "application/problem+json"
 OUTPUT = Path(__file__).resolve().parents[2] / "schemas" / "openapi.json"
 
 TAGS = {
-    "Runs": "Start runs, look at them, give orders.",
-    "Signals": "Orders to runs, with their decisions on record.",
+    "Runs": "Start, read and control runs.",
+    "Signals": "Commands to runs, with recorded decisions.",
     "Events": "The log itself: append, read, follow.",
-    "Streams": "What runs tell while they run, chunk by chunk.",
-    "Messages": "The queue that delivers to applications.",
-    "Hooks": "What runs wait for from outside.",
-    "Plans": "Documents that say what runs do.",
-    "Artifacts": "Data that is too large for an event, by content.",
-    "Workers": "Processes elsewhere that do the steps this server has no tool for.",
-    "Sinks": "Where events are delivered to, and what was not taken there.",
-    "Inbound": "Events of others, and the rules that say what follows.",
-    "Tokens": "Who may call.",
+    "Streams": "Output of runs while they run, in chunks.",
+    "Messages": "The queue that delivers messages to applications.",
+    "Hooks": "Points where runs wait for external input.",
+    "Plans": "Documents that define what runs do.",
+    "Artifacts": "Content-addressed data that is too large for an event.",
+    "Workers": "External processes that execute steps for which this server has no tool.",
+    "Sinks": "Destinations of events, and events that could not be delivered.",
+    "Inbound": "External events, and the rules that process them.",
+    "Tokens": "API tokens.",
     "Server": "Health, metrics, alerts, audit.",
 }
 
-# Errors by status: the name of the shared answer, what it means, a problem as an example.
+# Errors by status: the name of the shared response, its meaning, an example problem.
 ERRORS = {
-    "400": ("BadRequest", "The request cannot be understood, or its query has faults.",
-            ("INVALID_ARGUMENT", "An argument is wrong", "?limit: must be a whole number from 1 to 1000")),
+    "400": ("BadRequest", "The request is malformed, or its query has faults.",
+            ("INVALID_ARGUMENT", "Invalid argument", "?limit: must be a whole number from 1 to 1000")),
     "401": ("Unauthenticated", "There is no valid token.",
             ("UNAUTHENTICATED", "A valid token is required", "the token has expired")),
     "403": ("Denied", "The token's roles do not allow this.",
             ("AUTHZ_DENIED", "The role does not allow this",
              "the token's roles do not allow run.start")),
-    "404": ("NotFound", "It is not there, or belongs to another tenant.",
+    "404": ("NotFound", "It does not exist, or belongs to another tenant.",
             ("RUN_NOT_FOUND", "There is no such run", "There is no such run")),
-    "409": ("Conflict", "The state does not allow it, or the same Idempotency-Key is under way.",
+    "409": ("Conflict", "The current state does not allow it, or a request with this Idempotency-Key is in progress.",
             ("RUN_TERMINAL", "The run has ended", "the run has ended")),
-    "410": ("Gone", "It was there and takes nothing more.",
+    "410": ("Gone", "It existed but was removed, or accepts nothing more.",
             ("RUN_EXPIRED", "The run was removed", "the run was removed")),
-    "412": ("PreconditionFailed", "The log has not come so far.",
-            ("PRECONDITION_FAILED", "It has changed meanwhile",
+    "412": ("PreconditionFailed", "The log does not yet contain the requested event.",
+            ("PRECONDITION_FAILED", "Precondition failed",
              "the log ends at 5, before consistentAfter")),
     "413": ("TooLarge", "The body, or an event in it, is too large.",
             ("CONTENT_TOO_LARGE", "The body is too large", "the body is too large")),
     "414": ("UriTooLong", "Path and query are longer than the setting `limits.target` allows.",
             ("URI_TOO_LONG", "URI Too Long", "the target of the request is too long")),
-    "415": ("UnsupportedEncoding", "The body is of an encoding that is not read here.",
+    "415": ("UnsupportedEncoding", "The body has an unsupported content encoding.",
             ("UNSUPPORTED_ENCODING", "Unsupported Media Type",
              "a body may be encoded with gzip only")),
-    "422": ("Unprocessable", "The body is understood but wrong; `faults` says where. Also: the "
-            "Idempotency-Key belongs to another request.",
-            ("SCHEMA_VALIDATION_FAILED", "The document does not fit its schema",
-             "the plan is not clear")),
-    "429": ("TooMany", "A limit is reached; come back after Retry-After.",
+    "422": ("Unprocessable", "The body is well-formed but invalid; `faults` has the places. Also: the "
+            "Idempotency-Key was used for a different request.",
+            ("SCHEMA_VALIDATION_FAILED", "The document does not match its schema",
+             "missing or ambiguous plan")),
+    "429": ("TooMany", "A limit is reached; retry after Retry-After.",
             ("ADMISSION_REJECTED", "A limit on starting runs is reached", "the queue is full")),
-    "503": ("Unavailable", "Not now: too much at once, stopping, or the store has stopped. Repeat the call "
+    "503": ("Unavailable", "Temporarily unavailable: overloaded, stopping, or the store has stopped. Retry "
             "after Retry-After.",
             ("ENGINE_STOPPED", "The engine is stopping", "The engine is stopping")),
-    "507": ("StoreFull", "The disk is nearly full (STORE_FULL), or the tenant has stored as much as it "
-            "may (TENANT_FULL). Reads go on.",
+    "507": ("StoreFull", "The disk is nearly full (STORE_FULL), or the tenant's storage limit is reached "
+            "(TENANT_FULL). Reads still work.",
             ("STORE_FULL", "The disk is nearly full", "The disk is nearly full")),
 }
 
 HEADERS = {
     "ETag": ("ETag", "for If-None-Match"),
-    "LastEventSeq": ("Everstep-Last-Event-Seq", "the watermark: the last event of the run that was seen"),
-    "Location": ("Location", "where it is"),
+    "LastEventSeq": ("Everstep-Last-Event-Seq", "the watermark: the last event of the run that this read has seen"),
+    "Location": ("Location", "address of the resource"),
     "RetryAfter": ("Retry-After", "seconds"),
 }
 
@@ -99,22 +99,22 @@ def header_parameter(name, description, schema=None, example=None):
 SHARED = {
     "IdempotencyKey": header_parameter(
         "Idempotency-Key",
-        "The same key with the same request gets the same answer, for 24 hours; with another request 422; "
-        "while the first is under way 409.",
+        "The same key with the same request gets the same response for 24 hours, with another request 422, "
+        "and while the first is in progress 409.",
         text(minLength=1, maxLength=255), "5b1f3a52-6f0e-4a5c-9d51-0c1f5f0d2a77"),
     "TraceParent": header_parameter(
-        "traceparent", "W3C trace context; kept, with `tracestate`, for the run that the call starts.", text(),
+        "traceparent", "W3C trace context; stored, with `tracestate`, for the run that the call starts.", text(),
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
 }
-# Parameters that several operations have, each with examples of its own.
+# Parameters shared by several operations, each of which has its own examples.
 COMMON = {
-    "Cursor": {"name": "cursor", "in": "query", "description": "of the page before",
+    "Cursor": {"name": "cursor", "in": "query", "description": "cursor returned by the previous page",
                "schema": text(maxLength=1024)},
-    "IfNoneMatch": header_parameter("If-None-Match", "the ETag the client has: then 304"),
-    "LastEventId": header_parameter("Last-Event-ID", "where a stream broke off"),
-    "WebhookId": {**header_parameter("webhook-id", "the sender's id of the delivery"), "required": True},
+    "IfNoneMatch": header_parameter("If-None-Match", "the ETag the client has; 304 if it still matches"),
+    "LastEventId": header_parameter("Last-Event-ID", "the last id the client received before its stream broke off"),
+    "WebhookId": {**header_parameter("webhook-id", "the sender's id for the delivery"), "required": True},
     "WebhookTimestamp": {**header_parameter("webhook-timestamp", "seconds since 1970"), "required": True},
-    "WebhookSignature": {**header_parameter("webhook-signature", "`v1,` and the HMAC in Base64"),
+    "WebhookSignature": {**header_parameter("webhook-signature", "`v1,` followed by the HMAC in Base64"),
                          "required": True},
 }
 
@@ -177,7 +177,7 @@ def answers_of(operation):
             answer["content"] = content_of(schemas, examples, lambda example: example.media,
                                            lambda example: example.answer)
         elif examples:
-            answer["x-examples"] = [example.name for example in examples]  # answers without a body
+            answer["x-examples"] = [example.name for example in examples]  # responses without a body
         answers[status] = answer
     for status in errors - answers.keys():
         examples = [example for example in operation.examples if example.status == status]
@@ -231,19 +231,19 @@ def document():
             "title": "Everstep", "version": "1",
             "summary": "A durable workflow engine",
             "description": "JSON over HTTP/1.1. Errors are problem documents (RFC 9457) with stable codes. Members "
-                           "that are empty, zero or false are left out of answers, unless they are required. "
-                           "Requests are read strictly: what is not known is a fault. Every GET answers HEAD too. "
-                           "How to use it: docs/api.md.",
+                           "that are empty, zero or false are omitted from responses unless they are required. "
+                           "Requests are parsed strictly: unknown members are faults. Every GET also accepts HEAD. "
+                           "See docs/api.md for how to use it.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "http://127.0.0.1:7377", "description": "where `everstep serve` listens"}],
+        "servers": [{"url": "http://127.0.0.1:7377", "description": "the default address of `everstep serve`"}],
         "security": [{"bearer": []}],
         "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": {
                 "type": "http", "scheme": "bearer",
-                "description": "A token, `est_<id>_<secret>` (docs/security.md). It says the tenant."}},
+                "description": "A token, `est_<id>_<secret>` (docs/security.md). It identifies the tenant."}},
             "parameters": SHARED,
             "headers": {name: {"description": description, "schema": text()}
                         for name, (_, description) in HEADERS.items()},
@@ -257,7 +257,7 @@ def main():
     written = json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
     if sys.argv[1:] == ["--check"]:
         same = OUTPUT.exists() and OUTPUT.read_text(encoding="utf-8") == written
-        sys.exit(0 if same else "schemas/openapi.json is not what tools/openapi writes; run it")
+        sys.exit(0 if same else "schemas/openapi.json is not up to date; run python3 tools/openapi")
     OUTPUT.write_text(written, encoding="utf-8")
 
 

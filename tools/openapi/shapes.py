@@ -1,4 +1,4 @@
-"""Words for writing schemas and operations shortly."""
+"""Shorthands for writing schemas and operations."""
 
 
 def ref(name):
@@ -38,7 +38,7 @@ def anything(description):
 
 
 def record(description, members, closed=False):
-    """An object; a member whose name ends with "!" is always there."""
+    """An object; a member whose name ends with "!" is required."""
     schema = {"type": "object", "description": description}
     required = [name[:-1] for name in members if name.endswith("!")]
     if required:
@@ -50,7 +50,7 @@ def record(description, members, closed=False):
 
 
 def asked(description, members):
-    """An object that is sent to the server, which takes no other members."""
+    """An object sent to the server, which accepts no other members."""
     return record(description, members, closed=True)
 
 
@@ -63,7 +63,7 @@ def _of(kind, description, more):
 
 
 class Example:
-    """One call and its answer. All that share a name belong together, which is how a test runs them."""
+    """One call and its response. Parts that share a name form one example, which a test executes."""
 
     def __init__(self, name, summary, status, answer=None, /, *, media="application/json", body=None,
                  body_media="application/json", **parameters):

@@ -17,20 +17,20 @@ def problem(code, title, status, detail):
             "traceId": "4bf92f3577b34da6a3ce929d0e0e4736"}
 
 
-GONE = problem("NOT_FOUND", "There is nothing here", 404, "there is no such message that was given up")
+GONE = problem("NOT_FOUND", "Not found", 404, "there is no such dead message")
 OPERATIONS = [
     Operation(
         "GET", "/v1/runs/{runId}/streams", "listStreams", "Streams", "run.read", "List the streams of a run",
-        "With how many chunks each has, and whether it is closed.",
+        "Returns the number of chunks of each, and whether it is closed.",
         [Example("streams", "after a first chunk", 200,
                  {"streams": [{"name": "progress", "chunks": 1, "closed": True}]}, runId="greeting-1")],
         errors=("404", "410"), answers={"200": ("The streams.", {JSON: ref("StreamList")}, ())}),
     Operation(
         "GET", "/v1/runs/{runId}/streams/{stream}", "readStream", "Streams", "run.read",
         "Read or follow a stream",
-        "Chunks from an index on. With `Accept: text/event-stream` the answer is a stream that goes on as chunks "
-        "become durable: the index as `id`, the chunk in Base64 as `data`, and `event: end` after the last. A "
-        "client that comes back sends `Last-Event-ID`. A stream that has not begun is empty.",
+        "Returns chunks from an index on. With `Accept: text/event-stream` the response is a stream that continues as "
+        "chunks become durable: `id` is the index, `data` the chunk in Base64, and `event: end` follows the last one. "
+        "A reconnecting client sends `Last-Event-ID`. A stream that was never written is empty.",
         [Example("page", "from the beginning", 200,
                  {"chunks": [{"index": 0, "data": "aGVsbG8="}], "count": 1, "closed": True},
                  runId="greeting-1", stream="progress", startIndex=0, limit=10),
@@ -43,32 +43,33 @@ OPERATIONS = [
         answers={"200": ("A page, or a stream.", {JSON: ref("ChunkPage"), STREAM: text()}, ())}),
     Operation(
         "POST", "/v1/runs/{runId}/streams/{stream}", "writeStream", "Streams", "event.append",
-        "Append to a stream", "The body is one chunk, at most 4 MiB; an empty one is none. On return it is durable. "
-        "With an Idempotency-Key a repetition appends nothing.",
-        [Example("chunk", "one chunk, which is the last", 200, {"name": "progress", "chunks": 1, "closed": True},
+        "Append to a stream", "The body is one chunk of at most 4 MiB; an empty body appends none. The chunk is "
+        "durable on return. Repeating an Idempotency-Key appends nothing.",
+        [Example("chunk", "one chunk that closes the stream", 200, {"name": "progress", "chunks": 1, "closed": True},
                  body="hello", body_media=PLAIN, runId="greeting-1", stream="progress", close="true")],
-        query=[query("close", "nothing follows it", flag())],
+        query=[query("close", "close the stream after this chunk", flag())],
         body={BYTES: text("any bytes"), PLAIN: text("any text"), "required": False},
         errors=("404", "410", "507"),
-        answers={"200": ("How long it is now.", {JSON: ref("Stream")}, ())}),
+        answers={"200": ("The stream's new length.", {JSON: ref("Stream")}, ())}),
     Operation(
         "GET", "/v1/messages", "listMessages", "Messages", "queue.read", "List messages",
-        "Those that wait to be delivered to applications, are being delivered, or were given up.",
-        [Example("dead", "those that were given up", 200, {"messages": []}, dead="true", after=MESSAGE, limit=10)],
-        query=[query("dead", "only those that were given up", flag()),
-               query("after", "the message already seen", text(maxLength=1024)),
+        "Messages that wait to be delivered to applications, are being delivered, or are dead.",
+        [Example("dead", "dead messages", 200, {"messages": []}, dead="true", after=MESSAGE, limit=10)],
+        query=[query("dead", "only dead messages", flag()),
+               query("after", "the last message already received", text(maxLength=1024)),
                query("limit", "messages in a page", whole(minimum=1, maximum=1000, default=100))],
-        answers={"200": ("The messages, oldest first.", {JSON: ref("MessageList")}, ())}),
+        answers={"200": ("The messages, the oldest first.", {JSON: ref("MessageList")}, ())}),
     Operation(
         "POST", "/v1/messages/{messageId}/replay", "replayMessage", "Messages", "queue.write",
-        "Deliver a message again", "One that was given up starts over; it counts as its second attempt, since attempt 1 means that it was never delivered before.",
-        [Example("unknown", "one that is not there", 404, GONE, media=PROBLEM, messageId=MESSAGE)],
+        "Deliver a message again", "Restarts the delivery of a dead message. It counts as the second attempt, since "
+        "attempt 1 means that the message was never delivered before.",
+        [Example("unknown", "an unknown message", 404, GONE, media=PROBLEM, messageId=MESSAGE)],
         errors=("404",), answers={"200": ("It will be delivered.", {JSON: ref("Nothing")}, ())}),
     Operation(
         "DELETE", "/v1/messages/{messageId}", "removeMessage", "Messages", "queue.write", "Drop a message",
-        "One that was given up goes for good.",
-        [Example("unknown", "one that is not there", 404, GONE, media=PROBLEM, messageId=MESSAGE)],
-        errors=("404",), answers={"200": ("It is gone.", {JSON: ref("Nothing")}, ())}),
+        "Removes a dead message permanently.",
+        [Example("unknown", "an unknown message", 404, GONE, media=PROBLEM, messageId=MESSAGE)],
+        errors=("404",), answers={"200": ("It was removed.", {JSON: ref("Nothing")}, ())}),
     Operation(
         "POST", "/v1/devkit", "callWorld", "Messages", "run.read", "Calls of a Workflow DevKit application",
         "A batch of calls and a batch of answers, both CBOR; made by the package `@everstep/world`. "
