@@ -84,7 +84,7 @@ class RunningServer final : public Server {
     entry.action = action;
     (void)audit_->Append(entry);
   }
-  void Log(LogLine line) const {
+  void WriteLog(LogLine line) const {
     if (log_ != nullptr) log_->Write(line);
   }
 
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   server->Note("server.start");
   server->started_ = true;
   for (const std::string& address : server->addresses()) {
-    server->Log({LogLevel::kInfo, "server.start", "listening", {{"address", address}}});
+    server->WriteLog({LogLevel::kInfo, "server.start", "listening", {{"address", address}}});
   }
   return std::unique_ptr<Server>(std::move(server));
 }
@@ -203,7 +203,7 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
 bool RunningServer::Drain(std::chrono::milliseconds wait) {
   const auto end = SteadyNow() + wait;
   const auto to_answer = std::min<std::chrono::milliseconds>(std::chrono::seconds(1), wait / 4);
-  Log({LogLevel::kInfo, "server.drain", "no longer accepting requests"});
+  WriteLog({LogLevel::kInfo, "server.drain", "no longer accepting requests"});
   api_->SetDraining();
   queue_->Stop();
   engine_.work->StopLending();
@@ -234,7 +234,7 @@ RunningServer::~RunningServer() {
   streams_.reset();
   engine_.engine.reset();
   if (tokens_) (void)tokens_->Save();
-  if (started_) Log({LogLevel::kInfo, "server.stop", "stopped"});
+  if (started_) WriteLog({LogLevel::kInfo, "server.stop", "stopped"});
 }
 
 }  // namespace
