@@ -32,7 +32,8 @@ class AppendQueue {
   struct Request {
     virtual ~Request() = default;
     // Called once, on a thread of the queue, with one answer per event; the callee may move them
-    // out. `self` is this request; pass it back to the thread that allocated it to free it there.
+    // out. `self` is this request; it may be handed to the thread that allocated it and freed
+    // there.
     virtual void Done(std::unique_ptr<Request> self, std::span<Result<Appended>> answers) = 0;
 
     Dialect dialect = Dialect::kNative;

@@ -47,7 +47,7 @@ class Followers final : private CommitFeed::Listener {
   // `share` is a share of the tenant's stream limit; released when the stream ends.
   void Add(FollowRequest request, std::shared_ptr<ReplyStream> stream, PartyShares::Share share);
   std::size_t size();
-  // How many commits behind the slowest follower of a whole tenant is.
+  // How many commits the slowest follower of a whole tenant is behind.
   std::uint64_t lag();
 
  private:

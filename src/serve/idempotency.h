@@ -28,8 +28,8 @@ struct IdempotencyScope {
 // `store` must outlive it.
 class Idempotency {
  public:
-  // The first request of a key. Until it is finished or dropped, others with the key get kInUse.
-  // May be moved to any thread together with its work; must not outlive the Idempotency.
+  // The first request of a key. Until it is finished or dropped, others with the key get kInUse or
+  // kReused. May be moved to any thread together with its work; must not outlive the Idempotency.
   class Call {
    public:
     Call() = default;  // a request without a key
