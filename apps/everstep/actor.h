@@ -11,7 +11,8 @@ inline constexpr OptionSpec kRoleOption{
     "ROLE",  "act as Viewer, Operator, Engineer, Admin or System",
     "Admin", kRoles};
 
-// The user of this process, who owns the store and may therefore do anything with it.
+// Returns the user of this process with `role`. The role is not checked: whoever can open the store
+// may do anything with it.
 Actor LocalActor(std::string_view role);
 
 }  // namespace everstep::cli

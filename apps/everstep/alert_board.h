@@ -11,18 +11,19 @@
 
 namespace everstep::cli {
 
-// The latest alerts of this process's engine, for whoever watches runs of it. Thread-safe.
+// Keeps the latest alerts of this process's engine for commands that watch its runs. Thread-safe.
 class AlertBoard {
  public:
   static constexpr std::size_t kAlertsMax = 256;
 
   void Raise(const Alert& alert);
-  // Those that came behind the first `seen`, which moves on to all.
+  // Returns the alerts raised after the first `seen` that are still kept, and sets `seen` to the
+  // number of alerts raised so far.
   std::vector<Alert> Since(std::uint64_t& seen);
 
  private:
   std::mutex mutex_;
-  std::deque<Alert> alerts_;  // the last of `raised_`
+  std::deque<Alert> alerts_;  // the last of the `raised_` alerts
   std::uint64_t raised_ = 0;
 };
 

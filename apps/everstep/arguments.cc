@@ -36,7 +36,7 @@ std::string Suggestion(std::string_view dashes, std::string_view word,
 std::string UnknownOption(const Command& command, std::string_view name) {
   std::vector<std::string_view> known = {"help"};
   for (const OptionSpec& option : command.options) known.push_back(option.name);
-  return "there is no option --" + std::string(name) + Suggestion("--", name, known);
+  return "unknown option --" + std::string(name) + Suggestion("--", name, known);
 }
 
 std::string_view ShapeOf(OptionKind kind) {
@@ -107,7 +107,7 @@ bool Arguments::Set(const OptionSpec& option, std::string_view text, std::string
       const auto word = std::ranges::find_if(
           option.words, [&](std::string_view known) { return Lower(known) == Lower(text); });
       if (word == option.words.end()) {
-        fault = "--" + std::string(option.name) + " is one of " + Joined(option.words, ", ") +
+        fault = "--" + std::string(option.name) + " must be one of " + Joined(option.words, ", ") +
                 ", not \"" + std::string(text) + "\"" + Suggestion("", text, option.words);
         return false;
       }
@@ -167,7 +167,7 @@ bool Arguments::IsComplete(std::string& fault) const {
     return false;
   }
   if (operands_.size() > command_->operands_max) {
-    fault = "\"" + operands_[command_->operands_max] + "\" is one argument too many";
+    fault = "unexpected argument \"" + operands_[command_->operands_max] + "\"";
     return false;
   }
   return true;

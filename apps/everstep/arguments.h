@@ -29,7 +29,7 @@ enum class OptionKind : std::uint8_t {
 struct OptionSpec {
   std::string_view name;  // without the dashes
   OptionKind kind = OptionKind::kSwitch;
-  std::string_view value = {};  // what stands for the value in the help
+  std::string_view value = {};  // the placeholder for the value in the help
   std::string_view meaning = {};
   std::string_view fallback = {};  // the value when the option is not given
   std::span<const std::string_view> words = {};
@@ -40,29 +40,29 @@ class Arguments;
 class Output;
 struct StoreCommand;
 
-// A command as data: parsing, help and suggestions follow from it.
+// A command as data. Parsing, help, completion and suggestions are derived from it.
 struct Command {
   std::string_view name;      // "log append"
-  std::string_view operands;  // as the help shows them: "RUN", "[FILE...]"
+  std::string_view operands;  // as shown in the help: "RUN", "[FILE...]"
   std::size_t operands_min = 0;
   std::size_t operands_max = 0;
   std::string_view summary;
   std::string_view details;
   std::span<const OptionSpec> options;
   ExitCode (*run)(const Arguments& arguments, Output& out) = nullptr;
-  const StoreCommand* on_store = nullptr;  // where `run` is RunOnStore (store_command.h)
+  const StoreCommand* on_store = nullptr;  // set if `run` is RunOnStore (store_command.h)
 };
 
-// A checked command line: every value has been found to be of its kind. Options are asked for by
-// the names in the command's table; any other name aborts.
+// A validated command line: every value matches the kind of its option. The accessors take option
+// names from the command's table; any other name aborts.
 class Arguments {
  public:
-  // Nothing when the command line does not fit; `fault` then says why.
+  // Returns nothing and sets `fault` if the command line is invalid.
   static std::optional<Arguments> Parse(const Command& command, std::span<const char* const> words,
                                         std::string& fault);
 
   bool Has(std::string_view option) const;
-  const std::string& Text(std::string_view option) const;  // a kWord as its table spells it
+  const std::string& Text(std::string_view option) const;  // a kWord is spelt as in its table
   const std::vector<std::string>& List(std::string_view option) const;  // in the order given
   std::uint64_t Number(std::string_view option) const;                  // kCount, kBytes
   std::chrono::milliseconds Duration(std::string_view option) const;
@@ -70,7 +70,7 @@ class Arguments {
 
   const std::vector<std::string>& operands() const { return operands_; }
   const Command& command() const { return *command_; }
-  // As they were given, behind the name of the command.
+  // The words after the name of the command, as given.
   const std::vector<std::string>& words() const { return words_; }
   bool wants_help() const { return wants_help_; }
 
@@ -97,7 +97,7 @@ class Arguments {
   bool wants_help_ = false;
 };
 
-// The word among `known` that was probably meant, or nothing.
+// Returns the word in `known` that is most similar to `word`, or nothing if none is similar.
 std::optional<std::string_view> Nearest(std::string_view word,
                                         std::span<const std::string_view> known);
 

@@ -19,15 +19,15 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   if (!verdict) return Fail(verdict.error(), out);
   const std::string head = "entry " + std::to_string(verdict->head.seq) + ", " + verdict->head.hash;
   if (!verdict->intact()) {
-    std::string text = "the audit log is not what it was: ";
+    std::string text = "the audit log fails verification: ";
     if (verdict->line > 0) text += "line " + std::to_string(verdict->line) + ": ";
-    out.Write(text + Printable(verdict->reason) + "\nin order up to " + head + "\n");
+    out.Write(text + Printable(verdict->reason) + "\nintact up to " + head + "\n");
     return ExitCode::kFaults;
   }
-  out.Write(CountText(verdict->head.seq, "entry", "entries") + " in order\nhead: " + head + "\n");
+  out.Write(CountText(verdict->head.seq, "entry", "entries") + " intact\nhead: " + head + "\n");
   if (verdict->torn_bytes > 0) {
     out.Write(CountText(verdict->torn_bytes, "byte", "bytes") +
-              " of a last line: being written, or left by a crash\n");
+              " of an incomplete last line: being written, or cut off by a crash\n");
   }
   return ExitCode::kOk;
 }
@@ -40,8 +40,8 @@ const Command kAuditVerify{
     0,
     0,
     "Check that no entry of the audit log was changed, removed, added or moved.",
-    "Works beside a server. Exits with 7 if something is wrong. Keep the head that it prints at\n"
-    "another place: with it you see whether an older log was put back.",
+    "Can be used while a server runs. Exits with 7 if the check fails. Keep the printed head in\n"
+    "another place: comparing it later shows whether an older log was put back.",
     kOptions,
     Run,
 };

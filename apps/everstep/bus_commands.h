@@ -10,7 +10,8 @@
 
 namespace everstep::cli {
 
-// Sinks are a server's: these commands ask one. kInvalidArgument: none is named.
+// Sends `call` to the server, since only servers have sinks. Returns the body of the answer. Fails
+// with kInvalidArgument if no server is named.
 Result<std::string> AskServer(const Arguments& arguments, const ApiClient::Call& call);
 
 }  // namespace everstep::cli

@@ -6,7 +6,7 @@
 
 namespace everstep::cli {
 
-// Each in a file of its own.
+// Each is defined in the file of its command or group of commands.
 extern const Command kRun;
 extern const Command kStart;
 extern const Command kServe;
@@ -63,7 +63,7 @@ extern const Command kBenchBus;
 extern const Command kVersion;
 extern const Command kHelp;
 
-// All of them, in the order in which the help shows them.
+// All commands, in the order in which the help lists them.
 inline constexpr const Command* kCommands[] = {
     &kRun,        &kStart,       &kServe,       &kConfigCheck, &kConfigTable,  &kLs,
     &kShow,       &kEvents,      &kTimeline,    &kWhy,         &kSignal,       &kApprove,

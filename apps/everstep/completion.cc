@@ -1,4 +1,4 @@
-// Completion for shells, made from the table of commands.
+// Shell completion, generated from the table of commands.
 
 #include <algorithm>
 #include <string>
@@ -47,14 +47,14 @@ std::string OptionsOf(const Command& command) {
   return text;
 }
 
-// In single quotes, for any of the shells.
+// Returns `text` in single quotes, valid in all of the shells.
 std::string Quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-// "group)" lines with what `of` makes of each group.
+// Returns a "group)" line for each group, with the text that `of` returns for it.
 template <typename F>
 std::string GroupCases(F of) {
   std::string text;
@@ -64,7 +64,7 @@ std::string GroupCases(F of) {
   return text;
 }
 
-// Lines that set `variable` to the words that the option before may have.
+// Returns lines that set `variable` to the possible values of the preceding option.
 std::string WordCases(std::string_view variable) {
   std::string text;
   for (const Command* command : kCommands) {
@@ -165,7 +165,7 @@ std::string Zsh() {
          "    _files\n"
          "  fi\n"
          "}\n"
-         // As a file on fpath it is first read when it is called; else it was sourced.
+         // A file on fpath is loaded on its first call; otherwise the script was sourced.
          "if [[ $funcstack[1] == _everstep ]]; then\n"
          "  _everstep \"$@\"\n"
          "else\n"
@@ -209,7 +209,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   } else if (shell == "fish") {
     out.Write(Fish());
   } else {
-    return FailUsage(arguments.command(), "there is completion for bash, zsh and fish");
+    return FailUsage(arguments.command(), "SHELL must be bash, zsh or fish");
   }
   return ExitCode::kOk;
 }
@@ -221,7 +221,7 @@ const Command kCompletion{
     "SHELL",
     1,
     1,
-    "Print the completion of commands and options for bash, zsh or fish.",
+    "Print a completion script for bash, zsh or fish.",
     "For bash: source <(everstep completion bash)",
     {},
     Run,

@@ -64,9 +64,9 @@ const Command kConfigCheck{
     "[FILE]",
     0,
     1,
-    "Check the settings of a server and show what holds and who said so.",
-    "FILE is a file of settings, else the one that 'everstep serve' would read. Secrets are\n"
-    "shown as the places they are read from.",
+    "Check the settings of a server and show each value with its source.",
+    "FILE is a settings file [default: the one that 'everstep serve' would read]. A secret is\n"
+    "shown as the place that it is read from.",
     kCheckOptions,
     Check,
 };

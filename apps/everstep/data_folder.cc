@@ -18,14 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t kForItsUser = 0700;
+constexpr mode_t kUserOnly = 0700;
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-// "everstep run plan.yaml", as far as it can be seen.
+// Returns the start of the command line, such as "everstep run plan.yaml", or "" if it cannot be
+// read.
 std::string CommandLineOf(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -40,12 +41,12 @@ std::string CommandLineOf(int process) {
 Result<Folder> Folder::Find(const Arguments& arguments) {
   if (arguments.Has(kFolderOption.name)) {
     if (arguments.Text(kFolderOption.name).empty()) {
-      return Error{ErrorCode::kInvalidArgument, "--data names no folder", {}};
+      return Error{ErrorCode::kInvalidArgument, "--data is empty; it must name a folder", {}};
     }
     return Folder(arguments.Text(kFolderOption.name));
   }
   if (const std::string named = Variable("EVERSTEP_DATA"); !named.empty()) return Folder(named);
-  // The XDG rules: a path that is not absolute counts as not set.
+  // XDG base directories: a relative path counts as not set.
   if (const std::string state = Variable("XDG_STATE_HOME"); state.starts_with('/')) {
     return Folder(state + "/everstep");
   }
@@ -61,7 +62,7 @@ Status Folder::Make() const {
   std::error_code failed;
   if (fs::exists(path_, failed)) return Ok();
   fs::create_directories(path_, failed);
-  if (!failed && chmod(path_.c_str(), kForItsUser) == 0) return Ok();
+  if (!failed && chmod(path_.c_str(), kUserOnly) == 0) return Ok();
   const std::string reason = failed ? failed.message() : std::strerror(errno);
   return Error{ErrorCode::kStoreIo, path_ + ": " + reason, {}};
 }

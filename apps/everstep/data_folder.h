@@ -12,14 +12,14 @@ inline constexpr OptionSpec kFolderOption{
     "data", OptionKind::kText, "DIR",
     "the data folder [default: $EVERSTEP_DATA, else the XDG state folder]"};
 
-// One folder for all that runs leave on this machine: the store, artifacts, secrets, and the socket
-// on which the process that has the store open answers others.
+// The folder with everything that runs keep on this machine: the store, artifacts, secrets, and the
+// socket on which the process that has the store open serves other processes.
 class Folder {
  public:
   explicit Folder(std::string path) : path_(std::move(path)) {}
 
   // --data, else $EVERSTEP_DATA, else $XDG_STATE_HOME/everstep, else ~/.local/state/everstep.
-  // kInvalidArgument when none of these is known.
+  // Fails with kInvalidArgument if none of these is set.
   static Result<Folder> Find(const Arguments& arguments);
 
   const std::string& path() const { return path_; }
@@ -28,13 +28,14 @@ class Folder {
   std::string secrets() const { return path_ + "/secrets"; }
   std::string socket() const { return path_ + "/owner.sock"; }
 
-  // Makes it, for its user only, if it is not there.
+  // Creates the folder, accessible to its user only, if it does not exist.
   Status Make() const;
 
-  // What an engine on it is opened with.
+  // Returns the options to open an engine on this folder.
   EngineOptions Options() const;
 
-  // The process that has the store open to write; zero: none, or it cannot be seen.
+  // Returns the process that has the store open for writing; 0 if there is none or it is not
+  // visible.
   int Owner() const;
   bool Owned() const;
 
@@ -42,7 +43,7 @@ class Folder {
   std::string path_;
 };
 
-// The same error; STORE_LOCKED says which process it is.
+// Returns `error`; for STORE_LOCKED, the message names the process that owns the store if known.
 Error WithOwner(Error error, const std::string& store);
 
 }  // namespace everstep::cli

@@ -9,16 +9,16 @@
 
 namespace everstep::cli {
 
-// Calls `missed`, on a thread of its own, if it still exists when the time is over.
+// Calls `missed`, on its own thread, if the object still exists when the time is up.
 class Deadline {
  public:
   explicit Deadline(std::function<void()> missed);
-  // Met: `missed` is not called any more.
+  // Meets the deadline: on return `missed` is not running and will not be called.
   ~Deadline();
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  // The time begins. Once.
+  // Starts the time. Must be called at most once.
   void Set(std::chrono::milliseconds length);
 
  private:
@@ -28,9 +28,9 @@ class Deadline {
   const std::function<void()> missed_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Time> at_;  // guarded by mutex_, as the next
+  std::optional<Time> at_;  // guarded by mutex_, like met_
   bool met_ = false;
-  std::thread thread_;  // made ahead: when the time begins there may be none to be had
+  std::thread thread_;  // created early: when the time starts, no thread may be available
 };
 
 }  // namespace everstep::cli

@@ -9,21 +9,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(DeadlineTest, OneThatIsMissedIsTold) {
-  std::promise<void> told;
-  Deadline deadline([&told] { told.set_value(); });
+TEST(DeadlineTest, CallsBackWhenTheTimeIsUp) {
+  std::promise<void> missed;
+  Deadline deadline([&missed] { missed.set_value(); });
   deadline.Set(milliseconds(1));
-  told.get_future().wait();
+  missed.get_future().wait();
 }
 
-TEST(DeadlineTest, OneThatIsMetIsNot) {
-  bool told = false;
+TEST(DeadlineTest, DoesNotCallBackWhenDestroyedInTime) {
+  bool missed = false;
   {
-    Deadline never([&told] { told = true; });
-    Deadline later([&told] { told = true; });
+    Deadline never([&missed] { missed = true; });
+    Deadline later([&missed] { missed = true; });
     later.Set(std::chrono::hours(1));
   }
-  EXPECT_FALSE(told);
+  EXPECT_FALSE(missed);
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ constexpr OptionSpec kOptions[] = {
     kServerOption,
     kTokenFileOption,
     kCaFileOption,
-    {"payload", OptionKind::kText, "JSON", "what the step gets [default: null]"},
-    {"approve", OptionKind::kSwitch, "", "for a step that waits for an approval: yes"},
-    {"reject", OptionKind::kSwitch, "", "likewise: no"},
-    {"comment", OptionKind::kText, "TEXT", "with --approve and --reject: why"},
-    {"delivery-id", OptionKind::kText, "ID", "the same id twice counts once [default: a new one]"},
+    {"payload", OptionKind::kText, "JSON", "the payload for the step [default: null]"},
+    {"approve", OptionKind::kSwitch, "", "approve, if the step waits for an approval"},
+    {"reject", OptionKind::kSwitch, "", "reject, if the step waits for an approval"},
+    {"comment", OptionKind::kText, "TEXT", "the reason, with --approve or --reject"},
+    {"delivery-id", OptionKind::kText, "ID", "a repeated id counts once [default: a new id]"},
     kTenantOption,
     kWaitOption,
 };
@@ -53,7 +53,7 @@ Result<std::string> PayloadOf(const Arguments& arguments) {
   return text;
 }
 
-// Makes the id, so that a repetition is known as one.
+// Chooses the delivery id, so that a repetition is recognized.
 Result<std::string> Prepare(const Arguments& arguments) {
   const auto payload = PayloadOf(arguments);
   if (!payload) return payload.error();
@@ -90,7 +90,7 @@ const Command kDeliver{
     "TOKEN",
     1,
     1,
-    "Answer a step that waits for a token: an approval, or an event from outside.",
+    "Answer a step that waits for a token: an approval or an external event.",
     "",
     kOptions,
     RunOnStore,

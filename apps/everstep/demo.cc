@@ -25,7 +25,7 @@ constexpr OptionSpec kOptions[] = {
 
 constexpr std::string_view kRun = "order-1042";
 
-// An event of the sample run. The contract has no words for waits and hooks: those are native.
+// An event of the sample run. The contract dialect has no waits and hooks, so those are native.
 struct Scene {
   int at_ms;
   Dialect dialect;
@@ -94,7 +94,7 @@ Result<std::string> DirectoryOf(const Arguments& arguments) {
   return path + "/store";
 }
 
-// Appends every scene; answers the last event, as it was written, to be shown again.
+// Appends every scene. Returns the last event as it was written.
 Result<std::string> Play(Log& log) {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const SystemTime begin = now - std::chrono::milliseconds(std::end(kScenes)[-1].at_ms);
@@ -136,7 +136,7 @@ class Show {
     return Ok();
   }
 
-  Status InDevkitWords() {
+  Status InDevkitDialect() {
     EventRequest request;
     request.run_id = kRun;
     request.dialect = Dialect::kDevkit;
@@ -150,7 +150,7 @@ class Show {
     return Ok();
   }
 
-  void Onwards(const std::string& directory) {
+  void NextCommands(const std::string& directory) {
     const std::string program = Printable(program_invocation_name) + " log ";
     const std::string store = " --store " + Printable(directory) + "\n";
     const std::string run(kRun);
@@ -178,14 +178,14 @@ Status Perform(Log& log, const std::string& directory, Look look, Output& out) {
             Printable(directory) + "\n");
   show.Heading("What happened");
   if (Status drawn = show.Timeline(*snapshot); !drawn) return drawn;
-  show.Heading("What it came to");
+  show.Heading("The resulting state");
   out.Write(SnapshotText(*snapshot, look));
   show.Heading("Repeating an append changes nothing");
   if (Status repeated = show.Repetition(*last_event); !repeated) return repeated;
-  show.Heading("The same log in the words of the Workflow DevKit");
-  if (Status read = show.InDevkitWords(); !read) return read;
-  show.Heading("Go on with");
-  show.Onwards(directory);
+  show.Heading("The same log in the dialect of Workflow DevKit");
+  if (Status read = show.InDevkitDialect(); !read) return read;
+  show.Heading("Commands to continue with");
+  show.NextCommands(directory);
   return Ok();
 }
 
@@ -213,8 +213,8 @@ const Command kDemo{
     "",
     0,
     0,
-    "Write a sample run to a new store and show what can be seen of it.",
-    "The store is kept; the last lines name it and the commands to look further.",
+    "Write a sample run to a new store and show it in several views.",
+    "The store is kept; the last lines show commands to explore it.",
     kOptions,
     Run,
 };

@@ -1,4 +1,4 @@
-// Dead letters: events that a sink did not take.
+// Dead letters: events that could not be delivered to a sink.
 
 #include <string>
 
@@ -17,21 +17,26 @@ constexpr OptionSpec kShowOptions[] = {kFolderOption, kServerOption, kTokenFileO
 constexpr OptionSpec kRunOption{"run", OptionKind::kText, "RUN", "only those of this run"};
 constexpr OptionSpec kTypeOption{"type", OptionKind::kText, "TYPE", "only events of this type"};
 constexpr OptionSpec kReasonOption{"reason", OptionKind::kText, "TEXT",
-                                   "only those whose reason has this in it"};
-constexpr OptionSpec kAllOption{"all", OptionKind::kSwitch, "", "every one of the sink"};
+                                   "only those whose reason contains this"};
+constexpr OptionSpec kAllOption{"all", OptionKind::kSwitch, "", "all dead letters of the sink"};
 constexpr OptionSpec kDryOption{"dry-run", OptionKind::kSwitch, "",
-                                "only say how many it would be"};
+                                "only print how many it would be"};
 constexpr OptionSpec kListOptions[] = {
     kFolderOption, kServerOption, kTokenFileOption,
     kCaFileOption, kRunOption,    kTypeOption,
-    kReasonOption, kOutputOption, {"limit", OptionKind::kCount, "N", "at most so many", "100"},
+    kReasonOption, kOutputOption, {"limit", OptionKind::kCount, "N", "at most this many", "100"},
 };
 constexpr OptionSpec kReplayOptions[] = {
-    kFolderOption,    kServerOption,
-    kTokenFileOption, kCaFileOption,
-    kRunOption,       kTypeOption,
-    kReasonOption,    kAllOption,
-    kDryOption,       {"rate", OptionKind::kCount, "N", "a second at most; 0: no limit", "0"},
+    kFolderOption,
+    kServerOption,
+    kTokenFileOption,
+    kCaFileOption,
+    kRunOption,
+    kTypeOption,
+    kReasonOption,
+    kAllOption,
+    kDryOption,
+    {"rate", OptionKind::kCount, "N", "at most this many per second; 0: no limit", "0"},
 };
 constexpr OptionSpec kPurgeOptions[] = {kFolderOption, kServerOption, kTokenFileOption,
                                         kCaFileOption, kRunOption,    kTypeOption,
@@ -80,7 +85,7 @@ ExitCode Show(const Arguments& arguments, Output& out) {
   return ExitCode::kOk;
 }
 
-// Which of them: nobody sends or drops all by leaving something out.
+// Requires an explicit choice: leaving out arguments must not send or purge all dead letters.
 bool IsChosen(const Arguments& arguments) {
   return arguments.Has("all") || arguments.operands().size() > 1 || arguments.Has("run") ||
          arguments.Has("type") || arguments.Has("reason");
@@ -110,8 +115,8 @@ std::string BodyOf(const Arguments& arguments, std::uint64_t rate) {
 ExitCode Order(const Arguments& arguments, Output& out, const char* path, std::uint64_t rate,
                const char* done) {
   if (!IsChosen(arguments)) {
-    return FailUsage(arguments.command(), "say which: letters, --run, --type, --reason or --all",
-                     out);
+    return FailUsage(arguments.command(),
+                     "choose dead letters: LETTER..., --run, --type, --reason or --all", out);
   }
   const auto answer = AskServer(
       arguments,
@@ -131,7 +136,7 @@ ExitCode ReplayLetters(const Arguments& arguments, Output& out) {
   return Order(arguments, out, "/replay", arguments.Number("rate"), "sent again");
 }
 ExitCode PurgeLetters(const Arguments& arguments, Output& out) {
-  return Order(arguments, out, "/purge", 0, "given up");
+  return Order(arguments, out, "/purge", 0, "purged");
 }
 
 }  // namespace
@@ -141,8 +146,8 @@ const Command kDlqList{
     "SINK",
     1,
     1,
-    "List the events that a sink did not take.",
-    "ATTEMPTS is 'held' for events that wait behind an earlier one of their run.",
+    "List the dead letters of a sink: events that could not be delivered.",
+    "ATTEMPTS is 'held' for events that are held back by an earlier dead letter of their run.",
     kListOptions,
     List,
 };
@@ -156,14 +161,13 @@ const Command kDlqReplay{
     1,
     1'001,
     "Send dead letters again.",
-    "Returns at once; 'outbox' shows how it goes. Where later events are held the letters of a "
-    "run\n"
-    "go together, in order. What is refused again stays a dead letter.",
+    "Returns at once; 'outbox' shows the progress. If the sink holds back later events, the\n"
+    "letters of a run are sent together, in order. A letter that fails again stays a dead letter.",
     kReplayOptions,
     ReplayLetters,
 };
 const Command kDlqPurge{
-    "dlq purge",   "SINK [LETTER...]", 1, 1'001, "Give dead letters up.", "",
+    "dlq purge",   "SINK [LETTER...]", 1, 1'001, "Remove dead letters without sending them.", "",
     kPurgeOptions, PurgeLetters,
 };
 

@@ -29,11 +29,11 @@ std::vector<Finding> FindingsOf(const Arguments& arguments, const Folder& folder
   ServeSettings settings;
   if (auto loaded = SettingsFor(arguments, folder, "")) {
     const Status fit = CheckServable(*loaded);
-    findings.push_back(fit ? Finding{Finding::Verdict::kOk, "settings", "can be used", {}}
+    findings.push_back(fit ? Finding{Finding::Verdict::kOk, "settings", "valid", {}}
                            : Unusable(fit.error()));
     for (const std::string& variable : loaded->strange_variables) {
       findings.push_back({Finding::Verdict::kWarn, "settings", StrangeVariableText(variable),
-                          "look for a slip in its name; docs/configuration.md has all"});
+                          "check its spelling; docs/configuration.md lists all settings"});
     }
     settings = std::move(loaded->settings);
   } else {
@@ -104,10 +104,10 @@ const Command kDoctor{
     "",
     0,
     0,
-    "Check a data folder, this machine and its server, and say what to do.",
-    "Looks at permissions, disk, the store, the audit log, limits, the clock, TLS files and\n"
-    "settings, and asks the server: the one of --server, else one that has the folder open. Exits\n"
-    "with 7 if a check failed.",
+    "Check a data folder, this machine and its server, and suggest fixes.",
+    "Checks permissions, disk, the store, the audit log, limits, the clock, TLS files and\n"
+    "settings, and queries the server: that of --server, else the one that has the folder open.\n"
+    "Exits with 7 if a check failed.",
     kOptions,
     Run,
 };

@@ -32,9 +32,9 @@ constexpr int kSyncs = 20;
 constexpr std::chrono::milliseconds kSlowSync{20};
 constexpr std::chrono::hours kExpiresSoon{24 * 14};
 constexpr std::chrono::minutes kClockTolerance{1};
-constexpr std::uint64_t kHandlesBeside = 256;  // the store's files, tools, pipes
+constexpr std::uint64_t kOtherHandles = 256;  // the store's files, tools, pipes
 
-// Before this program was there, or far ahead: the clock was not set.
+// A clock outside of this range was never set.
 constexpr std::string_view kEarliest = "2026-01-01T00:00:00Z";
 constexpr std::string_view kLatest = "2100-01-01T00:00:00Z";
 
@@ -47,7 +47,7 @@ bool Exists(const std::string& path) {
   return fs::exists(path, failed);
 }
 
-// The folder, or what is nearest above it: it may not have been made yet.
+// Returns the folder, or its nearest existing parent if it does not exist yet.
 std::string NearestAbove(const std::string& path) {
   std::error_code failed;
   fs::path at = fs::absolute(path, failed);
@@ -63,14 +63,14 @@ Result<std::unique_ptr<Log>> OpenToRead(const Folder& folder) {
   return Log::Open(options);
 }
 
-// Unset: there is none, or the store cannot be read, which CheckStore reports.
+// Returns Timestamp{} if there is no event or the store cannot be read, which CheckStore reports.
 Timestamp NewestEvent(const Folder& folder) {
   if (!Exists(folder.store())) return {};
   const auto log = OpenToRead(folder);
   return log ? (*log)->Health("").newest_event_at : Timestamp{};
 }
 
-// What a server that is ready says beside that.
+// The finding for a server that is ready; a warning if /readyz mentions its clock.
 Finding Ready(const std::string& address, const std::string& body, std::string text) {
   const std::size_t clock = body.find("\nclock: ");
   if (clock == std::string::npos) return Fine("server", std::move(text));
@@ -100,9 +100,10 @@ std::vector<Finding> CheckFiles(const Folder& folder) {
     }
   }
   if (findings.empty()) {
-    findings.push_back(Exists(folder.path())
-                           ? Fine("files", folder.path() + ": for its user only")
-                           : Fine("files", folder.path() + " is not there yet; serve makes it"));
+    findings.push_back(
+        Exists(folder.path())
+            ? Fine("files", folder.path() + ": accessible to its user only")
+            : Fine("files", folder.path() + " does not exist yet; serve creates it"));
   }
   if (Exists(folder.path() + "/admin-token")) {
     findings.push_back({kWarn, "admin-token", "the first admin's token is still in the folder",
@@ -114,13 +115,13 @@ std::vector<Finding> CheckFiles(const Folder& folder) {
 Finding CheckDisk(const Folder& folder, const ServerOptions& options) {
   std::error_code failed;
   const auto space = fs::space(NearestAbove(folder.path()), failed);
-  if (failed) return {kFail, "disk", failed.message(), "look at the disk"};
+  if (failed) return {kFail, "disk", failed.message(), "check the disk"};
   const std::string text = BytesText(space.available) + " free";
   if (space.available < options.engine.log.free_bytes_min) {
-    return {kFail, "disk", text + "; nothing is taken with so little", "make room"};
+    return {kFail, "disk", text + "; below the reserve: writes are refused", "free disk space"};
   }
   if (space.available < options.api.free_bytes_ready) {
-    return {kWarn, "disk", text + "; a server with so little is not ready", "make room"};
+    return {kWarn, "disk", text + "; too little for a server to be ready", "free disk space"};
   }
   return Fine("disk", text);
 }
@@ -128,7 +129,8 @@ Finding CheckDisk(const Folder& folder, const ServerOptions& options) {
 Finding CheckSyncs(const Folder& folder) {
   const std::string path = NearestAbove(folder.path()) + "/.doctor." + std::to_string(::getpid());
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) return {kFail, "syncs", path + ": " + std::strerror(errno), "let its user write"};
+  if (!file)
+    return {kFail, "syncs", path + ": " + std::strerror(errno), "let its user write there"};
   std::array<std::chrono::microseconds, kSyncs> times{};
   const std::array<char, 512> bytes{};
   bool good = true;
@@ -139,22 +141,23 @@ Finding CheckSyncs(const Folder& folder) {
     time = std::chrono::duration_cast<std::chrono::microseconds>(SteadyNow() - begin);
   }
   ::unlink(path.c_str());
-  if (!good) return {kFail, "syncs", "a synced write failed", "look at the disk"};
+  if (!good) return {kFail, "syncs", "a synced write failed", "check the disk"};
   std::ranges::sort(times);
   const auto middle = times[kSyncs / 2];
   const std::string text = "a synced write takes " + std::to_string(middle.count()) +
                            " us, at most " + std::to_string(times.back().count()) + " us";
   if (middle < kSlowSync) return Fine("syncs", text);
-  return {kWarn, "syncs", text, "use a local disk; runs are as slow as its syncs"};
+  return {kWarn, "syncs", text, "use a local disk; runs wait for its syncs"};
 }
 
 Finding CheckStore(const Folder& folder) {
-  if (!Exists(folder.store())) return Fine("store", "there is none yet");
+  if (!Exists(folder.store())) return Fine("store", "no store yet");
   if (const int owner = folder.Owner(); owner > 0) {
     return Fine("store", "process " + std::to_string(owner) + " has it open");
   }
   const auto log = OpenToRead(folder);
-  if (log) return Fine("store", folder.Owned() ? "a process has it open" : "opens; nobody has it");
+  if (log)
+    return Fine("store", folder.Owned() ? "a process has it open" : "can be opened; not in use");
   return {kFail, "store", std::string(Name(log.error().code)) + ": " + log.error().message,
           "see 'everstep help " + std::string(Name(log.error().code)) + "'"};
 }
@@ -164,7 +167,7 @@ Finding CheckHandles(const ServerOptions& options) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
     return {kWarn, "handles", "the limit on open files cannot be read", "ulimit -n"};
   }
-  const std::uint64_t wanted = options.http.connections_max + kHandlesBeside;
+  const std::uint64_t wanted = options.http.connections_max + kOtherHandles;
   const std::string text = "open files: up to " + std::to_string(limit.rlim_cur) + ", for " +
                            std::to_string(options.http.connections_max) + " connections";
   if (limit.rlim_cur >= wanted) return Fine("handles", text);
@@ -177,13 +180,13 @@ Finding CheckClock(const Folder& folder) {
   const std::string text = TimeText(now);
   const std::string remedy = "set the clock, and keep it with NTP";
   if (now < *ParseTimestamp(kEarliest) || now > *ParseTimestamp(kLatest)) {
-    return {kFail, "clock", text + " cannot be", remedy};
+    return {kFail, "clock", text + " is not plausible", remedy};
   }
-  // What was written in the future was written by another clock, or by this one when it was ahead.
+  // An event in the future was written by another clock, or while this one was ahead.
   if (const auto newest = NewestEvent(folder); newest > now + kClockTolerance) {
     return {kWarn, "clock",
             text + ", but the newest event in the store is from " + TimeText(newest) + ", " +
-                DurationText(newest - now) + " later: the clock was ahead, or is behind",
+                DurationText(newest - now) + " later: the clock was ahead then, or is behind now",
             remedy};
   }
   struct stat facts {};
@@ -202,12 +205,12 @@ Finding CheckTls(const ServerOptions& options) {
   if (http.certificate_file.empty()) {
     const bool local = std::ranges::all_of(http.listen, IsLoopback);
     if (local) return Fine("tls", "off; the server listens on loopback only");
-    return {kWarn, "tls", "off, and the server listens on other addresses than loopback",
-            "set tls.certificate and tls.key, or put a proxy with TLS before it"};
+    return {kWarn, "tls", "off, and the server listens on addresses other than loopback",
+            "set tls.certificate and tls.key, or put a TLS proxy in front of it"};
   }
   const auto certificate = ReadCertificate(http.certificate_file, http.key_file);
   if (!certificate) {
-    return {kFail, "tls", certificate.error().message, "a server would not start with it"};
+    return {kFail, "tls", certificate.error().message, "a server cannot start with it"};
   }
   const std::string text =
       certificate->subject + ", valid until " + TimeText(certificate->valid_until);
@@ -227,21 +230,21 @@ Finding CheckTls(const ServerOptions& options) {
 }
 
 Finding CheckAudit(const Folder& folder) {
-  if (!Exists(folder.path() + "/audit.log")) return Fine("audit", "there is no log yet");
+  if (!Exists(folder.path() + "/audit.log")) return Fine("audit", "no audit log yet");
   const auto key = AuditKey::Read(folder.path() + "/audit.key");
   if (!key) return {kFail, "audit", key.error().message, "restore audit.key from a backup"};
   const auto verdict = VerifyAudit(folder.path(), *key);
-  if (!verdict) return {kFail, "audit", verdict.error().message, "look at the disk"};
+  if (!verdict) return {kFail, "audit", verdict.error().message, "check the disk"};
   if (verdict->intact()) {
-    return Fine("audit", CountText(verdict->head.seq, "entry", "entries") + " in order");
+    return Fine("audit", CountText(verdict->head.seq, "entry", "entries") + " intact");
   }
   return {kFail, "audit", verdict->reason, "everstep audit verify; find out who changed it"};
 }
 
 Finding CheckServer(const Folder& folder, const ServerOptions& options) {
-  if (!folder.Owned()) return Fine("server", "none has the folder open");
+  if (!folder.Owned()) return Fine("server", "no server has the folder open");
   std::string address = options.http.listen.front();
-  if (address.ends_with(":0")) return Fine("server", "listens on a port of its own choice");
+  if (address.ends_with(":0")) return Fine("server", "listens on a port chosen at startup");
   for (const std::string_view any : {"0.0.0.0:", "[::]:"}) {
     if (address.starts_with(any)) address.replace(0, any.size(), "127.0.0.1:");
   }
@@ -255,10 +258,10 @@ Finding CheckServer(const Folder& folder, const ServerOptions& options) {
   const HttpOutcome outcome = client.SendAndWait(request);
   if (outcome.failure == HttpFailure::kTls) {
     return {kWarn, "server", address + " answers, but its certificate is not for this address",
-            "ask it by its name: --server URL"};
+            "use its host name: --server URL"};
   }
   if (outcome.failure != HttpFailure::kNone) {
-    return {kWarn, "server", "the folder is open, but nobody answers on " + address,
+    return {kWarn, "server", "the folder is open, but nothing answers on " + address,
             "if its owner is a server, check its settings and log"};
   }
   if (outcome.response.status == 200) {
@@ -268,7 +271,7 @@ Finding CheckServer(const Folder& folder, const ServerOptions& options) {
   while (!why.empty() && why.back() == '\n') why.pop_back();
   return {kFail, "server",
           address + " is not ready: status " + std::to_string(outcome.response.status) + ": " + why,
-          "see its log and its alerts; docs/operations.md says what each answer means"};
+          "see its log and its alerts; docs/operations.md explains each answer"};
 }
 
 Finding CheckServer(const ClientOptions& options) {
@@ -276,7 +279,7 @@ Finding CheckServer(const ClientOptions& options) {
   const auto ready = api.Send({.path = "/readyz"});
   if (!ready) {
     return {kFail, "server", options.url + " is not ready: " + ready.error().message,
-            "look whether it runs; its log and /readyz say why"};
+            "check whether it runs; its log and /readyz give the reason"};
   }
   if (const auto known = api.Send({.path = "/v1/counts"}); !known) {
     const std::string code(Name(known.error().code));
@@ -284,7 +287,7 @@ Finding CheckServer(const ClientOptions& options) {
             options.url + " is ready, but refuses: " + code + ": " + known.error().message,
             "see 'everstep help " + code + "'"};
   }
-  return Ready(options.url, *ready, options.url + " is ready and takes the token");
+  return Ready(options.url, *ready, options.url + " is ready and accepts the token");
 }
 
 }  // namespace everstep::cli

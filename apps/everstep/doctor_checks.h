@@ -10,16 +10,16 @@
 
 namespace everstep::cli {
 
-// What a check of a folder, a machine or a server has found.
+// The result of one check of a folder, a machine or a server.
 struct Finding {
   enum class Verdict : std::uint8_t { kOk, kWarn, kFail };
   Verdict verdict = Verdict::kOk;
   std::string subject;  // "disk"
-  std::string text;     // what is the case
-  std::string remedy;   // what to do; empty if it is well
+  std::string text;     // what was found
+  std::string remedy;   // what to do; empty if nothing
 };
 
-// Each looks at one thing and changes nothing, but for a file that CheckSyncs makes and removes.
+// Each checks one thing and changes nothing, except that CheckSyncs creates and removes a file.
 std::vector<Finding> CheckFiles(const Folder& folder);  // permissions
 Finding CheckDisk(const Folder& folder, const ServerOptions& options);
 Finding CheckSyncs(const Folder& folder);
@@ -28,9 +28,9 @@ Finding CheckHandles(const ServerOptions& options);
 Finding CheckClock(const Folder& folder);  // and the times in the store
 Finding CheckTls(const ServerOptions& options);
 Finding CheckAudit(const Folder& folder);
-// One that has the folder open.
+// The server that has the folder open, if any.
 Finding CheckServer(const Folder& folder, const ServerOptions& options);
-// The one that commands are to ask, and their token.
+// The server that `options` name, and whether it accepts their token.
 Finding CheckServer(const ClientOptions& options);
 
 }  // namespace everstep::cli

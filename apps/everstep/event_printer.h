@@ -8,15 +8,15 @@
 
 namespace everstep::cli {
 
-// Writes events, in any number, in one of the four forms.
+// Prints a stream of events in one of the four forms.
 class EventPrinter {
  public:
-  // `native`: the events are in the native dialect, which a table can take apart.
+  // `native`: the events are in the native dialect, which a table can split into columns.
   EventPrinter(OutputForm form, bool native, Output& out);
 
   void Print(const LogEvent& event);
-  void Flush();   // what was printed so far can be seen
-  void Finish();  // once, behind the last event
+  void Flush();   // makes everything printed so far visible
+  void Finish();  // once, after the last event
 
  private:
   void AddRow(const LogEvent& event);

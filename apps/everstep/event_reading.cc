@@ -36,7 +36,7 @@ Result<bool> EventReading::HasEnded() {
 
 Status EventReading::Run() {
   while (true) {
-    // Asked before the log is read to its end, so that nothing before the end is missed.
+    // Check before reading, so that no event before the end of the run is missed.
     const auto ended = until_end_ ? HasEnded() : Result<bool>(!follow_);
     if (!ended) return ended.error();
     Status read = ReadOn();

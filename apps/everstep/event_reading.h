@@ -8,23 +8,23 @@
 
 namespace everstep::cli {
 
-// Prints the events of a run, and those that come.
+// Prints the events of a run and, if asked to, follows new ones.
 class EventReading {
  public:
   struct Range {
     EventRequest request;
     std::uint64_t limit = UINT64_MAX;
-    bool follow = false;     // go on with events as they become durable
-    bool until_end = false;  // of the run; with `follow`
+    bool follow = false;     // keep printing events as they become durable
+    bool until_end = false;  // until the run has ended; with `follow`
   };
 
   EventReading(const Range& range, OutputForm form, Log& log, Output& out);
 
-  // To the end of what was asked for, or until an interrupt.
+  // Prints up to the end of the range, or until an interrupt.
   Status Run();
 
  private:
-  Status ReadOn();  // to the end of what is durable now
+  Status ReadOn();  // prints up to the last event that is durable now
   Result<bool> HasEnded();
 
   Log& log_;

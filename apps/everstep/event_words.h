@@ -8,7 +8,7 @@
 
 namespace everstep::cli {
 
-// How an event is drawn and told.
+// How an event is drawn and described.
 struct EventWords {
   enum class Part : std::uint8_t { kOpens, kCloses, kNeither };
 
@@ -17,10 +17,10 @@ struct EventWords {
   std::string_view ascii;
   Colour colour;
   std::string_view words;  // "started"
-  Part part;               // of a span of time of its entity
+  Part part;               // whether it opens or closes a time span of its entity
 };
 
-// `event` must outlive the answer.
+// `event` must outlive the result.
 EventWords WordsFor(const NativeEvent& event);
 
 }  // namespace everstep::cli

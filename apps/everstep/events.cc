@@ -18,15 +18,15 @@ constexpr OptionSpec kOptions[] = {
     kServerOption,
     kTokenFileOption,
     kCaFileOption,
-    {"follow", OptionKind::kSwitch, "", "go on with events as they become durable"},
+    {"follow", OptionKind::kSwitch, "", "keep printing events as they become durable"},
     {"until-end", OptionKind::kSwitch, "", "follow until the run has ended"},
     {"dialect", OptionKind::kWord, "NAME",
      "native, contract, devkit, noetl, elephant or cloudevents", "native", kDialects},
     {"type", OptionKind::kText, "NAME", "only events of this type, by its native name"},
     {"entity", OptionKind::kText, "KIND/ID", "only events of this entity, such as step/charge"},
-    {"after", OptionKind::kCount, "SEQ", "only events behind this runSeq", "0"},
+    {"after", OptionKind::kCount, "SEQ", "only events after this runSeq", "0"},
     {"until", OptionKind::kCount, "SEQ", "only events up to this runSeq"},
-    {"limit", OptionKind::kCount, "N", "at most so many events [default: all]"},
+    {"limit", OptionKind::kCount, "N", "at most this many events [default: all]"},
     {"output", OptionKind::kWord, "FORM",
      "ndjson, json, yaml or table [default: table on a terminal, else ndjson]", "", kForms},
     kWaitOption,
@@ -42,8 +42,8 @@ ExitCode OnLog(const LogCall& call) {
       call.out.look().is_terminal ? OutputForm::kTable : OutputForm::kNdjson;
   const OutputForm form = arguments.Has("output") ? FormOf(arguments) : otherwise;
   if (range.follow && (form == OutputForm::kJson || form == OutputForm::kYaml)) {
-    return FailUsage(arguments.command(), "--follow has no end, so it prints ndjson or table",
-                     call.out);
+    return FailUsage(arguments.command(),
+                     "--follow has no end, so --output must be ndjson or table", call.out);
   }
   EventRequest& request = range.request;
   request.run_id = arguments.operands().front();
@@ -60,7 +60,7 @@ ExitCode OnLog(const LogCall& call) {
     request.entity_kind = entity.substr(0, slash);
     request.entity_id = entity.substr(slash + 1);
   }
-  // Somebody else has printed those up to here.
+  // Another process has already printed the events up to here.
   if (const auto body = ValueFromJson(call.body.empty() ? "{}" : call.body)) {
     const Value after = body->Get("after");
     if (after.kind() == Value::Kind::kInt) {
@@ -82,8 +82,8 @@ const Command kEvents{
     1,
     1,
     "Print the events of a run, in any dialect, and follow them.",
-    "A dialect leaves out the events it has no word for. A server that goes away is waited for,\n"
-    "up to a minute; no event is missed or printed twice.",
+    "Events that the dialect cannot express are left out. If the server goes away, the command\n"
+    "waits for it for up to a minute; no event is missed or printed twice.",
     kOptions,
     RunOnStore,
     &kOnStore,

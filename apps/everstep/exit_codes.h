@@ -6,34 +6,34 @@
 
 namespace everstep::cli {
 
-// What the program answers to its shell. Stable; docs/cli.md lists them.
+// The exit codes of the program. They are stable and listed in docs/cli.md.
 enum class ExitCode : std::uint8_t {
   kOk = 0,
   kRefused = 1,        // an event or order was refused by the rules of its run
-  kRunFailed = 1,      // the run that was to be run FAILED
-  kUsage = 2,          // the command line cannot be understood
+  kRunFailed = 1,      // the run FAILED
+  kUsage = 2,          // invalid command line
   kBadInput = 3,       // an event is not JSON or does not fit its schema
   kNotFound = 4,       // there is no such run, store or backup
   kStore = 5,          // locked, full, corrupt, of a newer format, I/O
   kIndeterminate = 6,  // a write may or may not be durable
-  kFaults = 7,         // verify found something wrong
+  kFaults = 7,         // a verification found faults
   kRunCancelled = 8,   // the run was CANCELLED
-  kRunPaused = 9,      // the run is PAUSED; the same command goes on with it
-  kUnavailable = 10,   // the server cannot be reached, or answers that it cannot for now
-  kNotAllowed = 11,    // the token is missing, not valid, or does not allow it
-  kAddressInUse = 12,  // another process listens where the server was to
-  kForced = 13,        // serve: ended with requests or steps under way, when drainTimeout was over
-  kNoResources = 14,   // the machine gives no memory or no threads
-  kInterrupted = 130,  // SIGINT, SIGTERM, or nobody reads the answers any more
+  kRunPaused = 9,      // the run is PAUSED; the same command resumes it
+  kUnavailable = 10,   // the server is unreachable or temporarily unavailable
+  kNotAllowed = 11,    // the token is missing, invalid or lacks the permission
+  kAddressInUse = 12,  // another process listens at the server's address
+  kForced = 13,        // serve: requests or steps were in flight when drainTimeout expired
+  kNoResources = 14,   // out of memory or threads
+  kInterrupted = 130,  // SIGINT, SIGTERM, or the reader of the answers is gone
 };
 
-// Of an event that was not appended.
+// The exit code for an event that was not appended.
 ExitCode ExitCodeOfAnswer(ErrorCode code);
 
-// Of a command that could not do what it was told.
+// The exit code for a command that failed.
 ExitCode ExitCodeOf(ErrorCode code);
 
-// The one of two outcomes that the shell has to hear of: what leaves more in doubt.
+// Returns the more serious of two outcomes: the one that leaves more in doubt.
 ExitCode Worse(ExitCode one, ExitCode other);
 
 }  // namespace everstep::cli

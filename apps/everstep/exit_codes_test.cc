@@ -18,7 +18,7 @@ std::set<std::string> CodesWith(ExitCode wanted) {
   return names;
 }
 
-TEST(ExitCodesTest, WhatIsNotThereIsNotFound) {
+TEST(ExitCodesTest, MissingObjectsAreNotFound) {
   std::set<std::string> expected = {"RUN_EXPIRED", "PLAN_UNAVAILABLE", "SECRET_UNAVAILABLE"};
   for (int i = 0; i < kErrorCodeCount; ++i) {
     const std::string_view name = Name(static_cast<ErrorCode>(i));
@@ -27,16 +27,16 @@ TEST(ExitCodesTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(CodesWith(ExitCode::kNotFound), expected);
 }
 
-TEST(ExitCodesTest, AServerThatIsAwayAndACredentialThatIsRefusedHaveTheirOwn) {
+TEST(ExitCodesTest, UnavailableServersAndRefusedCredentialsHaveTheirOwnCodes) {
   EXPECT_EQ(CodesWith(ExitCode::kUnavailable),
             (std::set<std::string>{"ENGINE_STOPPED", "SERVER_UNAVAILABLE"}));
   EXPECT_EQ(CodesWith(ExitCode::kNotAllowed),
             (std::set<std::string>{"AUTHZ_DENIED", "AUTHZ_TENANT_FORBIDDEN", "UNAUTHENTICATED"}));
 }
 
-// One is also that of a run that FAILED: whoever sees it must be able to rely on that the run, or
-// the rules of runs, said so.
-TEST(ExitCodesTest, OnlyTheRulesOfRunsRefuse) {
+// Code 1 also means that the run FAILED, so it must only be used for outcomes that the run or the
+// rules of runs decided.
+TEST(ExitCodesTest, OnlyTheRulesOfRunsExitWithRefused) {
   EXPECT_EQ(CodesWith(ExitCode::kRefused),
             (std::set<std::string>{
                 "RUN_ALREADY_EXISTS", "RUN_SCOPE_MISMATCH", "RUN_NOT_STARTED", "RUN_PAUSED",
@@ -46,7 +46,7 @@ TEST(ExitCodesTest, OnlyTheRulesOfRunsRefuse) {
                 "STEP_NOT_TERMINAL", "RUN_OWNED_BY_ENGINE", "PLAN_VERSION_TAKEN"}));
 }
 
-TEST(ExitCodesTest, TheStoreAndDoubtKeepTheirOwn) {
+TEST(ExitCodesTest, StoreErrorsAndIndeterminateWritesHaveTheirOwnCodes) {
   for (int i = 0; i < kErrorCodeCount; ++i) {
     const auto code = static_cast<ErrorCode>(i);
     if (code == ErrorCode::kStoreNotFound) continue;

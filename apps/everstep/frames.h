@@ -7,7 +7,7 @@
 
 namespace everstep::cli {
 
-// What goes over the owner's socket; see owner_socket.h.
+// A message on the owner's socket; see owner_socket.h.
 struct Frame {
   enum class Kind : char {
     // From the owner.
@@ -27,17 +27,17 @@ struct Frame {
 
 inline constexpr std::size_t kFrameBytesMax = 64 << 20;
 
-// The whole frame; an errno, or zero. A reader that does not read for as long as the socket's
-// timeout says is one that has gone.
+// Sends the whole frame. Returns 0 or an errno. A peer that reads nothing for the send timeout of
+// the socket counts as gone.
 int SendFrame(int socket, Frame::Kind kind, std::string_view content);
 
-// Cuts frames out of what arrives. One thread.
+// Splits the received bytes into frames. Not thread-safe.
 class FrameReader {
  public:
   explicit FrameReader(int socket) : socket_(socket) {}
 
-  // Takes what has arrived, waiting for nothing. False: the other side has gone, or what it says
-  // is no frame; what had arrived before can still be taken.
+  // Reads what has arrived, without waiting. Returns false if the peer is gone or sent an invalid
+  // frame; frames that arrived before can still be taken.
   bool Receive();
   std::optional<Frame> Take();
 

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::string_view kRunRow = "run";
 constexpr std::size_t kNameColumnsMax = 28;
-constexpr std::size_t kTailColumns = 24;  // duration and attempts behind the bar
+constexpr std::size_t kTailColumns = 24;  // duration and attempts after the bar
 constexpr std::size_t kBarColumnsMin = 10;
 constexpr std::size_t kBarColumnsMax = 100;
-constexpr std::size_t kBarColumnsInText = 60;  // where there is no edge
+constexpr std::size_t kBarColumnsInText = 60;  // if the output is not a terminal
 constexpr std::size_t kTickColumns = 16;
 
-// "fetch:3" is a turn of the loop "fetch".
+// "fetch:3" is an iteration of the loop "fetch".
 bool IsItem(std::string_view name) {
   const std::size_t colon = name.rfind(':');
   return colon != std::string_view::npos && colon + 1 < name.size() &&
@@ -96,7 +96,7 @@ void Gantt::AddStep(const NativeEvent& event) {
   if (event.type == "StepStarted") {
     Close(row, Kind::kQueued, Kind::kQueued, at);
     Close(row, Kind::kWaits, Kind::kWaits, at);
-    Close(row, Kind::kRuns, Kind::kFailed, at);  // a delivery that was lost
+    Close(row, Kind::kRuns, Kind::kFailed, at);  // its delivery was lost
     Open(row, Kind::kRuns, at);
     row.bars.back().attempt = ++row.attempts > 1;
   }
@@ -115,12 +115,12 @@ void Gantt::AddStep(const NativeEvent& event) {
   }
 }
 
-// Waits and hooks are named for the step that waits: "wait:pause:1". Backoffs are drawn from the
-// failures before them, and timeouts not at all.
+// The names of waits and hooks contain the step that waits: "wait:pause:1". Retry delays are drawn
+// from the failures before them; timeouts are not drawn.
 void Gantt::AddWait(const NativeEvent& event) {
   const Purpose purpose = PurposeOf(event.entity);
   if (purpose.what == "retry" || purpose.what == "timeout") return;
-  const bool is_start = event.entity == "start";  // of a run that was to begin later
+  const bool is_start = event.entity == "start";  // of a run with a delayed start
   const std::string_view name = is_start               ? kRunRow
                                 : purpose.what.empty() ? event.entity
                                                        : purpose.unit_id;
@@ -156,7 +156,7 @@ std::string Gantt::Line(const Row& row, const Scale& scale, std::size_t names,
   constexpr Piece kBlank{" ", " ", Colour::kPlain};
   std::vector<Piece> cells(scale.columns, kBlank);
   std::chrono::microseconds took{0};
-  // Waits lie over the bar of the step that waits.
+  // Draw waits over the bar of the step that waits.
   for (const bool waits : {false, true}) {
     for (const Bar& bar : row.bars) {
       if ((bar.kind == Kind::kWaits) != waits) continue;

@@ -11,16 +11,16 @@
 
 namespace everstep::cli {
 
-// A chart of a run: a bar for each step over the time axis, attempts apart, waits hatched. Events
-// are added in the order of the log. One thread.
+// A Gantt chart of a run: a bar for each step over the time axis, with separate attempts and
+// hatched waits. Events must be added in the order of the log. Not thread-safe.
 class Gantt {
  public:
-  // `items`: the turns of loops have rows of their own.
+  // `items`: each iteration of a loop has its own row.
   explicit Gantt(bool items) : items_(items) {}
 
   void Add(const NativeEvent& event);
 
-  // What has not ended lasts until `now`. At most `rows_max` steps; the rest is counted.
+  // Draws at most `rows_max` steps and counts the rest. Open bars last until `now`.
   std::string Text(SystemTime now, std::size_t rows_max, const Look& look) const;
 
  private:
@@ -30,7 +30,7 @@ class Gantt {
     SystemTime from;
     SystemTime to;
     bool open = true;
-    bool attempt = false;  // begins an attempt behind the first
+    bool attempt = false;  // starts an attempt after the first
   };
   struct Row {
     std::string name;

@@ -63,7 +63,7 @@ std::string HelpOf(const Command& command, const Look& look) {
     if (!option.fallback.empty()) right += " [default: " + std::string(option.fallback) + "]";
     lines.emplace_back(std::move(left), std::move(right));
   }
-  lines.emplace_back("--help", "show this");
+  lines.emplace_back("--help", "show this help");
   return text + "\n" + look.Paint(Colour::kBold, "Options") + "\n" + TwoColumns(lines);
 }
 

@@ -8,16 +8,16 @@
 
 namespace everstep::cli {
 
-// Of one command, made from its table.
+// Returns the help text of one command.
 std::string HelpOf(const Command& command, const Look& look);
 
-// Do commands begin with this word, as "log append" does with "log"?
+// Returns whether commands begin with this word, as "log append" begins with "log".
 bool IsGroup(std::string_view word);
 
-// Of all commands, or of those of one group.
+// Returns the list of all commands, or of those in `group` if it is not empty.
 std::string HelpOfAll(std::string_view group, const Look& look);
 
-// "; did you mean 'log append'?" or nothing.
+// Returns "; did you mean 'log append'?", or nothing if no command is similar.
 std::string CommandSuggestion(std::string_view words);
 
 }  // namespace everstep::cli

@@ -17,12 +17,12 @@ namespace everstep::cli {
 namespace {
 
 // Signals may come on several threads at once.
-std::atomic<int> interrupted = 0;          // how often
-std::atomic<int> answered = 1;             // how many of them do not end the program
-std::atomic<std::int64_t> counted_at = 0;  // the last one, in milliseconds; zero: none
+std::atomic<int> interrupted = 0;          // counted interrupts
+std::atomic<int> answered = 1;             // interrupts that do not end the process
+std::atomic<std::int64_t> counted_at = 0;  // time of the last counted one, in ms; 0: none
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 std::atomic<bool> hung_up = false;
-// A byte in this pipe ends a poll that began before the signal came.
+// A byte in this pipe wakes a poll that began before the signal arrived.
 std::array<int, 2> wake_up = {-1, -1};
 
 extern "C" void OnInterrupt(int signal_number) {
@@ -35,7 +35,7 @@ extern "C" void OnInterrupt(int signal_number) {
   if (is_another && counted_at.compare_exchange_strong(last, now)) {
     if (interrupted.fetch_add(1) >= answered) {
       signal(signal_number, SIG_DFL);
-      raise(signal_number);  // comes when this returns
+      raise(signal_number);  // delivered when this handler returns
     }
     const char byte = 0;
     [[maybe_unused]] const auto written = write(wake_up[1], &byte, 1);
@@ -58,7 +58,7 @@ void CatchInterrupts() {
   EVERSTEP_ASSERT(made == 0);
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
-  action.sa_flags = SA_RESTART;  // nobody else's reads and writes are to see it
+  action.sa_flags = SA_RESTART;  // other reads and writes must not fail with EINTR
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);

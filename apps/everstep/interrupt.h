@@ -4,27 +4,28 @@
 
 namespace everstep::cli {
 
-// From now on SIGINT and SIGTERM only leave a mark, and a closed pipe is an error of a write
-// instead of the program's death. A second SIGINT or SIGTERM ends the program at once. Those that
-// come within kSameInterrupt of one that counted are the same one: a terminal or timeout(1) may
-// deliver it twice.
+// From now on the first SIGINT or SIGTERM is only counted and the second ends the process at once.
+// Writing to a closed pipe returns an error instead of ending the process. Signals within
+// kSameInterrupt after a counted one are ignored: a terminal or timeout(1) may deliver the same one
+// twice.
 inline constexpr std::chrono::milliseconds kSameInterrupt{500};
 void CatchInterrupts();
 
-// For a command that has an answer to more than the first: the program ends at once with the one
-// behind the `count`-th.
+// For commands that handle more than the first interrupt: the process ends at once with the one
+// after the `count`-th.
 void AnswerInterrupts(int count);
 
-// From now on SIGHUP does not end the program but wakes WaitForInput.
+// From now on SIGHUP wakes WaitForInput instead of ending the process.
 void CatchHangups();
-// Whether one has come since the last call.
+// Returns whether a SIGHUP has arrived since the last call.
 bool TakeHangup();
 
 bool Interrupted();
 int InterruptCount();
 
-// Waits until `stream` (-1: none) has something to read or has ended, the time is up, or an
-// interrupt came. True: there is something to read. A negative time is endless.
+// Waits until `stream` (-1: none) is readable or at its end, `time` has passed, or a signal has
+// arrived. A negative `time` waits forever. Returns true if the stream is readable or at its end
+// and there was no interrupt.
 bool WaitForInput(int stream, std::chrono::milliseconds time);
 
 }  // namespace everstep::cli

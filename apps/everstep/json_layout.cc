@@ -9,7 +9,7 @@
 namespace everstep::cli {
 namespace {
 
-// Takes well-formed JSON apart: brackets, strings, other scalars. Commas and colons are skipped.
+// Splits well-formed JSON into brackets, strings and other scalars; skips commas and colons.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : text_(text) {}
@@ -59,8 +59,8 @@ void WriteIndented(Tokens& tokens, std::size_t depth, std::string& out) {
   out += end;
 }
 
-// A JSON string as YAML: bare where no YAML reader could take it for anything else, else as it is,
-// since a JSON string is a YAML string.
+// Returns a JSON string as YAML: without quotes if no YAML reader could take it for another type,
+// otherwise unchanged, since a JSON string is a valid YAML string.
 std::string_view YamlScalar(std::string_view token) {
   if (token.size() < 3 || token.front() != '"') return token;
   const std::string_view bare = token.substr(1, token.size() - 2);
@@ -77,7 +77,7 @@ std::string_view YamlScalar(std::string_view token) {
 
 void WriteYaml(Tokens& tokens, std::size_t depth, bool after_dash, std::string& out);
 
-// What stands behind "key:" or "-".
+// Writes the value after "key:" or "-".
 void WriteYamlMember(Tokens& tokens, std::size_t depth, bool after_dash, std::string& out) {
   const char first = tokens.Peek();
   if (first != '{' && first != '[') {
@@ -96,7 +96,7 @@ void WriteYamlMember(Tokens& tokens, std::size_t depth, bool after_dash, std::st
   WriteYaml(tokens, depth, after_dash, out);
 }
 
-// The members of an object or array that is not empty. Behind a dash the first stands on its line.
+// Writes the members of a non-empty object or array. After a dash the first stays on its line.
 void WriteYaml(Tokens& tokens, std::size_t depth, bool after_dash, std::string& out) {
   const bool is_object = tokens.Next() == "{";
   const char end = is_object ? '}' : ']';
@@ -149,7 +149,7 @@ std::string IndentedJson(std::string_view json) {
 }
 
 std::string YamlOf(std::string_view json) {
-  std::string out = "-";  // as if behind a dash, which is taken away again
+  std::string out = "-";  // writes as if after a dash, which is then removed
   Tokens tokens(json);
   WriteYamlMember(tokens, 0, true, out);
   return out.substr(2);

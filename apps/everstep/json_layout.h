@@ -5,13 +5,13 @@
 
 namespace everstep::cli {
 
-// The same document laid out for people. `json` must be well-formed; strings and numbers are kept
-// as they are spelt. Both end with a newline.
+// Lays a document out for people. Requires: `json` is well-formed. Strings and numbers keep their
+// spelling. The result ends with a newline.
 std::string IndentedJson(std::string_view json);
 std::string YamlOf(std::string_view json);
 
-// The content of a JSON string such as RawMember gives it (with its quotes), escapes resolved; any
-// other value as it is spelt.
+// Returns the content of a JSON string (with its quotes, as from RawMember) with escapes resolved,
+// or any other value as it is spelt.
 std::string PlainText(std::string_view json_value);
 
 }  // namespace everstep::cli

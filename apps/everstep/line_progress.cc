@@ -15,10 +15,10 @@
 namespace everstep::cli {
 namespace {
 
-constexpr std::uint64_t kTenths = 10;  // a loop is told of in steps of this share
+constexpr std::uint64_t kTenths = 10;  // the progress of a loop is reported in tenths
 constexpr std::size_t kNameColumns = 20;
 
-// "12:30:05.123", of the day in UTC.
+// The time of day in UTC: "12:30:05.123".
 std::string ClockText(SystemTime time) {
   const std::string whole = FormatTimestamp(std::chrono::floor<std::chrono::milliseconds>(time));
   return whole.size() > 23 ? whole.substr(11, 12) : whole;
@@ -30,7 +30,7 @@ class LineProgress final : public Progress {
       : deliver_command_(std::move(deliver_command)), out_(out) {}
 
   void Happened(const std::vector<LogEvent>& events) override {
-    for (const LogEvent& event : events) Tell(ReadNative(event));
+    for (const LogEvent& event : events) Print(ReadNative(event));
     if (!events.empty()) out_.Flush();
   }
 
@@ -39,9 +39,9 @@ class LineProgress final : public Progress {
       if (step.items_total == 0) continue;
       const std::uint64_t done = step.items_done + step.items_failed;
       const std::uint64_t tenths = done * kTenths / step.items_total;
-      std::uint64_t& told = told_[step.step_id];
-      if (tenths <= told) continue;
-      told = tenths;
+      std::uint64_t& reported = reported_[step.step_id];
+      if (tenths <= reported) continue;
+      reported = tenths;
       Line(now, {"", "·", ".", Colour::kCyan, "", EventWords::Part::kNeither}, LabelOf(step),
            ProgressBar(step, kTenths, out_.look()));
     }
@@ -59,21 +59,21 @@ class LineProgress final : public Progress {
   }
 
  private:
-  // What a reader of a log file wants to know: not the engine's own timers, and of a loop's items
-  // only those that fail.
-  void Tell(const NativeEvent& event) {
-    constexpr std::string_view kUntold[] = {
+  // Prints what matters to a reader of a log file: not the engine's own timers, and of the items of
+  // a loop only failures.
+  void Print(const NativeEvent& event) {
+    constexpr std::string_view kOmitted[] = {
         "StepScheduled", "ToolStarted",          "ToolProcessed",         "HookDisposed",
         "LoopFinished",  "LoopIterationStarted", "LoopIterationFinished", "ContextUpdated"};
-    if (std::ranges::find(kUntold, event.type) != std::end(kUntold)) return;
+    if (std::ranges::find(kOmitted, event.type) != std::end(kOmitted)) return;
     std::string name = event.entity;
     std::string detail = DetailOf(event);
     const Purpose purpose = PurposeOf(event.entity);
     const bool is_wait = event.type.starts_with("Wait");
     if (is_wait && purpose.what != "wait" && !purpose.what.empty()) return;
     if (!purpose.what.empty() && !event.type.starts_with("Step")) name = purpose.unit_id;
-    if (event.type.starts_with("Signal")) name.clear();  // its id says nothing to people
-    if (is_wait && name == "start") name.clear();        // a run that was to begin later
+    if (event.type.starts_with("Signal")) name.clear();  // its id means nothing to people
+    if (is_wait && name == "start") name.clear();        // a run with a delayed start
     if (event.type.starts_with("Step") && IsItem(name) && event.type != "StepFailed") return;
     const EventWords words = WordsFor(event);
     std::string text(words.words);
@@ -88,7 +88,7 @@ class LineProgress final : public Progress {
     Line(event.persisted_at, words, name.empty() ? "run" : name, text);
   }
 
-  // "fetch:3" is the fourth turn of the loop "fetch".
+  // "fetch:3" is the fourth iteration of the loop "fetch".
   static bool IsItem(std::string_view name) {
     const std::size_t colon = name.rfind(':');
     return colon != std::string_view::npos && colon + 1 < name.size() &&
@@ -106,7 +106,7 @@ class LineProgress final : public Progress {
 
   const std::string deliver_command_;
   Output& out_;
-  std::map<std::string, std::uint64_t> told_;  // tenths of loops
+  std::map<std::string, std::uint64_t> reported_;  // tenths of loops, by step
 };
 
 class EventProgress final : public Progress {

@@ -11,9 +11,9 @@ namespace everstep::cli {
 namespace {
 
 constexpr std::size_t kReadBytes = 64 << 10;
-constexpr std::size_t kBatchBytes = 8 << 20;  // a batch of long lines is a short one
-constexpr std::chrono::milliseconds kEndless{-1};
-constexpr std::chrono::milliseconds kNotAtAll{0};
+constexpr std::size_t kBatchBytes = 8 << 20;  // a batch also ends at this size
+constexpr std::chrono::milliseconds kForever{-1};
+constexpr std::chrono::milliseconds kNoWait{0};
 
 bool IsBlank(const std::string& text) {
   return text.find_first_not_of(" \t\r") == std::string::npos;
@@ -32,7 +32,7 @@ std::vector<InputLine> LineReader::NextBatch(std::size_t limit) {
       continue;
     }
     if (ended_ || Interrupted()) break;
-    if (!WaitForInput(stream_, batch.empty() ? kEndless : kNotAtAll)) {
+    if (!WaitForInput(stream_, batch.empty() ? kForever : kNoWait)) {
       if (batch.empty()) continue;
       break;
     }
@@ -41,7 +41,7 @@ std::vector<InputLine> LineReader::NextBatch(std::size_t limit) {
   return batch;
 }
 
-// A line that is complete, or the last of the input.
+// Takes a complete line, or the last one of the input.
 bool LineReader::TakeLine(InputLine& line) {
   const std::size_t end = buffer_.find('\n', at_);
   const bool complete = end != std::string::npos;

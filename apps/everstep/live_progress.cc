@@ -9,8 +9,8 @@ namespace everstep::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawEvery{100};
-constexpr std::size_t kLinesOfTheShell = 2;  // the prompt, and room to see that there is one
-constexpr std::size_t kLinesOfTheOutcome = 2;
+constexpr std::size_t kShellLines = 2;  // the prompt and a line of space
+constexpr std::size_t kOutcomeLines = 2;
 
 class LiveProgress final : public Progress {
  public:
@@ -24,7 +24,7 @@ class LiveProgress final : public Progress {
     if (instant < next_) return;
     next_ = instant + kRedrawEvery;
     out_.RefreshLook();
-    Redraw(drawing_.Lines(view, now, Room(kLinesOfTheShell), out_.look()));
+    Redraw(drawing_.Lines(view, now, Room(kShellLines), out_.look()));
   }
 
   void Say(std::string_view line) override {
@@ -37,7 +37,7 @@ class LiveProgress final : public Progress {
   }
 
   void Finish(const RunView& view, SystemTime now) override {
-    Redraw(drawing_.Lines(view, now, Room(kLinesOfTheShell + kLinesOfTheOutcome), out_.look()));
+    Redraw(drawing_.Lines(view, now, Room(kShellLines + kOutcomeLines), out_.look()));
     finished_ = true;
     out_.Write(OutcomeText(view, out_.look()));
     out_.Flush();
@@ -49,14 +49,14 @@ class LiveProgress final : public Progress {
     return rows > below + 2 ? rows - below : 2;
   }
 
-  // Each line is written over the one before; what is left of the old drawing is cleared. Nothing
-  // is cleared first, so nothing flickers. What was said stays above.
+  // Overwrites the old drawing line by line and then clears what is left of it. Clearing it first
+  // would flicker. Messages stay above the drawing.
   void Redraw(const std::vector<std::string>& lines) {
     std::string text;
-    // What was written to standard error stays, and the drawing begins anew below it.
+    // Keep what was written to standard error; draw below it.
     if (errors_seen_ != out_.errors_written()) drawn_ = 0;
     errors_seen_ = out_.errors_written();
-    // Lines that have left the screen cannot be reached.
+    // The cursor cannot reach lines that have scrolled off the screen.
     const std::size_t up = std::min(drawn_, out_.look().rows - 1);
     if (up > 0) text += "\x1b[" + std::to_string(up) + "A\r";
     text += said_;
@@ -70,7 +70,7 @@ class LiveProgress final : public Progress {
 
   RunDrawing drawing_;
   Output& out_;
-  std::string said_;       // not yet on the screen
+  std::string said_;       // messages not yet on the screen
   std::size_t drawn_ = 0;  // lines on the screen
   int errors_seen_ = 0;
   bool finished_ = false;

@@ -28,14 +28,15 @@ constexpr OptionSpec kOptions[] = {
     kStoreOption,
     {"dialect", OptionKind::kWord, "NAME", "native, contract, devkit, noetl or elephant", "native",
      kWritable},
-    {"tenant", OptionKind::kText, "ID", "of new runs whose first event does not say it", "default"},
-    {"project", OptionKind::kText, "ID", "likewise", "default"},
-    {"environment", OptionKind::kText, "ID", "likewise", "default"},
-    {"plan", OptionKind::kText, "NAME", "likewise", "default"},
-    {"plan-version", OptionKind::kText, "NAME", "likewise", "1"},
-    {"batch", OptionKind::kCount, "N", "at most so many events in one write", "128"},
+    {"tenant", OptionKind::kText, "ID", "the tenant of new runs if their first event has none",
+     "default"},
+    {"project", OptionKind::kText, "ID", "the project of such runs", "default"},
+    {"environment", OptionKind::kText, "ID", "the environment of such runs", "default"},
+    {"plan", OptionKind::kText, "NAME", "the plan of such runs", "default"},
+    {"plan-version", OptionKind::kText, "NAME", "the plan version of such runs", "1"},
+    {"batch", OptionKind::kCount, "N", "at most this many events in one write", "128"},
     {"fail-fast", OptionKind::kSwitch, "", "stop after the batch with the first error"},
-    {"summary", OptionKind::kSwitch, "", "say at the end what was done, on standard error"},
+    {"summary", OptionKind::kSwitch, "", "print a summary on standard error at the end"},
     kLockTimeoutOption,
     kMinFreeOption,
 };
@@ -83,7 +84,7 @@ std::string AnswerOf(std::string_view file, const InputLine& line, const Result<
   return text;
 }
 
-// Appends lines and answers them, until something says stop.
+// Appends lines and answers each, until it is stopped.
 class Appender {
  public:
   Appender(const Arguments& arguments, Log& log, Output& out)
@@ -96,7 +97,7 @@ class Appender {
         batch_(arguments.Number("batch")),
         fail_fast_(arguments.Has("fail-fast")) {}
 
-  // `file`: as the answers name it; empty: they do not.
+  // The answers name `file` unless it is empty.
   void AppendFrom(int stream, std::string_view file) {
     LineReader reader(stream, kLineBytesMax);
     while (!stopped_) {
@@ -105,7 +106,7 @@ class Appender {
       AppendBatch(file, lines);
     }
     if (reader.error() == 0) return;
-    std::fprintf(stderr, "everstep: cannot read on: %s\n", std::strerror(reader.error()));
+    std::fprintf(stderr, "everstep: cannot read the input: %s\n", std::strerror(reader.error()));
     Stop(ExitCode::kBadInput);
   }
 
@@ -149,7 +150,7 @@ class Appender {
     const bool is_events_fault = code == ExitCode::kRefused || code == ExitCode::kBadInput;
     ++(code == ExitCode::kRefused ? tally_.refused
                                   : (is_events_fault ? tally_.invalid : tally_.failed));
-    // Where the store is the trouble, the events behind would meet it too.
+    // If the store fails, it would fail for later events too.
     if (fail_fast_ || !is_events_fault) stopped_ = true;
     if (!is_events_fault && !reported_) {
       reported_ = true;
@@ -174,12 +175,12 @@ void Summarise(const Tally& tally, bool stopped) {
   const auto add = [&text](std::uint64_t count, const char* what) {
     if (count > 0) text += ", " + std::to_string(count) + " " + what;
   };
-  add(tally.repeated, "there before");
-  add(tally.mismatched, "of them with another payload");
+  add(tally.repeated, "duplicates");
+  add(tally.mismatched, "of them with a different payload");
   add(tally.refused, "refused");
-  add(tally.invalid, "not valid");
+  add(tally.invalid, "invalid");
   add(tally.failed, "failed");
-  if (stopped) text += "; stopped before the end (what was appended may be repeated safely)";
+  if (stopped) text += "; stopped before the end (appending the same input again is safe)";
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
@@ -222,11 +223,11 @@ const Command kLogAppend{
     "[FILE...]",
     0,
     SIZE_MAX,
-    "Append events, one JSON document a line, from files or standard input.",
+    "Append events, one JSON document per line, from files or standard input.",
     "Answers each line with one line of JSON, in order, as soon as the event is durable:\n"
-    "where it stands (runId, runSeq, eventId, persistedAt, idempotent), or an error with a\n"
-    "code, a message and faults. Goes on behind events that are refused; exits with the\n"
-    "worst outcome. Appending the same events again changes nothing.",
+    "its position (runId, runSeq, eventId, persistedAt, idempotent), or an error with a\n"
+    "code, a message and faults. Continues after refused events; exits with the worst\n"
+    "outcome. Appending the same events again changes nothing.",
     kOptions,
     Run,
 };

@@ -28,8 +28,8 @@ const Command kLogBackup{
     "DIR",
     1,
     1,
-    "Copy a store, whole and consistent, into a new directory.",
-    "On the same file system the copy shares its files with the store and takes no time.",
+    "Make a complete, consistent copy of a store in a new directory.",
+    "On the same file system the copy shares its files with the store and is quick.",
     kOptions,
     Run,
 };

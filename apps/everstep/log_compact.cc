@@ -24,14 +24,8 @@ ExitCode Run(const Arguments& arguments, Output& out) {
 }  // namespace
 
 const Command kLogCompact{
-    "log compact",
-    "",
-    0,
-    0,
-    "Rewrite a store's files, giving back the space of what was removed.",
-    "",
-    kOptions,
-    Run,
+    "log compact", "",  0, 0, "Rewrite the files of a store to free the space of removed data.", "",
+    kOptions,      Run,
 };
 
 }  // namespace everstep::cli

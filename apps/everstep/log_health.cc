@@ -43,7 +43,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
 }  // namespace
 
 const Command kLogHealth{
-    "log health", "", 0, 0, "Show what a store holds and how big it is.", "", kOptions, Run,
+    "log health", "", 0, 0, "Show what a store contains and its size.", "", kOptions, Run,
 };
 
 }  // namespace everstep::cli

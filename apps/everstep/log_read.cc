@@ -20,15 +20,16 @@ constexpr OptionSpec kOptions[] = {
     kStoreOption,
     {"dialect", OptionKind::kWord, "NAME",
      "native, contract, devkit, noetl, elephant or cloudevents", "native", kReadable},
-    {"after", OptionKind::kCount, "SEQ", "only events behind this runSeq", "0"},
+    {"after", OptionKind::kCount, "SEQ", "only events after this runSeq", "0"},
     {"until", OptionKind::kCount, "SEQ", "only events up to this runSeq"},
     {"type", OptionKind::kText, "NAME", "only events of this type, by its native name"},
     {"entity", OptionKind::kText, "KIND/ID", "only events of this entity, such as step/charge"},
-    {"limit", OptionKind::kCount, "N", "at most so many events [default: all; 10000 with --since]"},
+    {"limit", OptionKind::kCount, "N",
+     "at most this many events [default: all; 10000 with --since]"},
     {"since", OptionKind::kMoment, "TIME",
      "without RUN: events of all runs persisted since then (5m, or 2026-02-11T10:30:00Z)"},
-    {"tenant", OptionKind::kText, "ID", "with --since: whose runs", "default"},
-    {"follow", OptionKind::kSwitch, "", "go on with events as they become durable"},
+    {"tenant", OptionKind::kText, "ID", "with --since: the tenant of the runs", "default"},
+    {"follow", OptionKind::kSwitch, "", "keep printing events as they become durable"},
     {"until-end", OptionKind::kSwitch, "", "follow until the run has ended"},
     {"batch-array", OptionKind::kSwitch, "", "one JSON array (the CloudEvents batch format)"},
     {"output", OptionKind::kWord, "FORM",
@@ -41,17 +42,17 @@ OutputForm ReadForm(const Arguments& arguments, const Look& look) {
   return look.is_terminal ? OutputForm::kTable : OutputForm::kNdjson;
 }
 
-// What cannot be asked for together, as a sentence; empty: all is well.
+// Returns a message if options contradict each other, otherwise an empty string.
 std::string Contradiction(const Arguments& arguments, OutputForm form) {
   const bool has_run = !arguments.operands().empty();
   const bool follows = arguments.Has("follow") || arguments.Has("until-end");
   if (has_run == arguments.Has("since")) return "name a RUN, or give --since TIME for all runs";
   if (follows && !has_run) return "--follow needs a RUN";
   if (follows && (form == OutputForm::kJson || form == OutputForm::kYaml)) {
-    return "--follow has no end, so it prints ndjson or table";
+    return "--follow has no end, so --output must be ndjson or table";
   }
   if (arguments.Has("batch-array") && arguments.Has("output")) {
-    return "--batch-array is a form of its own; leave out --output";
+    return "--batch-array sets the output form; leave out --output";
   }
   if (arguments.Has("entity") && arguments.Text("entity").find('/') == std::string::npos) {
     return "--entity takes KIND/ID, such as step/charge-card";
@@ -88,7 +89,7 @@ Status ReadAllRuns(const Arguments& arguments, OutputForm form, Log& log, Output
   for (const LogEvent& event : *events) printer.Print(event);
   printer.Finish();
   if (events->size() >= limit) {
-    std::fprintf(stderr, "everstep: there may be more; --limit %llu ended it\n",
+    std::fprintf(stderr, "everstep: there may be more events; stopped at --limit %llu\n",
                  static_cast<unsigned long long>(limit));
   }
   return Ok();
@@ -127,8 +128,8 @@ const Command kLogRead{
     0,
     1,
     "Print the events of a run, or with --since those of all runs, in any dialect.",
-    "Reads beside a process that writes to the store. A dialect leaves out the events it\n"
-    "has no word for.",
+    "Can be used while another process writes to the store. Events that the dialect cannot\n"
+    "express are left out.",
     kOptions,
     Run,
 };

@@ -26,8 +26,8 @@ const Command kLogRestore{
     "BACKUP",
     1,
     1,
-    "Make a store from a backup. The store's directory must not exist.",
-    "The backup stays as it is.",
+    "Create a store from a backup. The directory of the store must not exist.",
+    "The backup is not changed.",
     kOptions,
     Run,
 };

@@ -20,9 +20,9 @@ constexpr OptionSpec kOptions[] = {
      "",
      {},
      true},
-    {"status", OptionKind::kWord, "STATUS", "only runs that ended so [default: all three]", "",
-     kEndedStatuses},
-    {"tombstones", OptionKind::kDuration, "TIME", "how long the ids of removed runs stay taken",
+    {"status", OptionKind::kWord, "STATUS", "only runs with this final status [default: all three]",
+     "", kEndedStatuses},
+    {"tombstones", OptionKind::kDuration, "TIME", "how long the ids of removed runs stay reserved",
      "30d"},
     kLockTimeoutOption,
 };
@@ -51,9 +51,9 @@ const Command kLogRetain{
     "",
     0,
     0,
-    "Remove runs that ended long ago: whole runs, never parts of one.",
-    "The ids of removed runs stay taken for a while, so that a late repetition of an event\n"
-    "cannot start a run anew.",
+    "Remove whole runs that ended long ago.",
+    "The ids of removed runs stay reserved for a while, so that a late duplicate of an event\n"
+    "cannot start the run again.",
     kOptions,
     Run,
 };

@@ -25,7 +25,7 @@ const Command kLogRuns{
     0,
     0,
     "List runs, newest first.",
-    "The totals at the end are kept by the store, not counted: they cost nothing.",
+    "The store maintains the totals at the end, so showing them costs nothing.",
     kOptions,
     Run,
 };

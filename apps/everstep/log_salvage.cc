@@ -16,8 +16,8 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {kStoreOption, kOutputOption};
 
-// The intact events after gaps, a JSON document on each line; the file is made with the first, and
-// never over another.
+// The file with the intact events after gaps, one JSON document per line. It is created for the
+// first event and never replaces an existing file.
 class GapFile {
  public:
   explicit GapFile(std::string path) : path_(std::move(path)) {}
@@ -102,7 +102,7 @@ std::string TextOf(const SalvagedLog& log, const std::string& gap_file, const Lo
           CountText(log.events, "event", "events");
   if (log.incomplete.empty()) {
     return text + (log.damage.empty() ? "; nothing is missing\n"
-                                      : "; what the damaged places held may be lost, but no run is "
+                                      : "; data in the damaged places may be lost, but no run is "
                                         "known to be incomplete\n");
   }
   return text + "; " + CountText(log.incomplete.size(), "run is", "runs are") +
@@ -124,7 +124,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   if (!gaps.Close()) {
     return Fail(Error{ErrorCode::kStoreIo,
                       gaps.path() + ": cannot be written; the events after gaps are not in it. " +
-                          directory + " is complete; to have them too, salvage into another NEW",
+                          directory + " is complete; to get those events, salvage into another NEW",
                       {}});
   }
   if (const OutputForm form = FormOf(arguments); form == OutputForm::kTable) {
@@ -143,11 +143,9 @@ const Command kLogSalvage{
     1,
     1,
     "Copy what is intact in a damaged store to a new one, and list what is missing.",
-    "The damaged store is left as it is; nobody may have it open. NEW must not exist. The log of "
-    "a\n"
-    "run is kept up to its first gap and the run is quarantined; intact events after a gap go to "
-    "the\n"
-    "file NEW.after-gaps.jsonl. Exits with 7 when something was damaged or is missing.",
+    "The damaged store is not changed; no process may have it open. NEW must not exist. The log\n"
+    "of a run is kept up to its first gap and the run is quarantined; intact events after a gap\n"
+    "go to the file NEW.after-gaps.jsonl. Exits with 7 if something was damaged or is missing.",
     kOptions,
     Run,
 };

@@ -64,9 +64,9 @@ const Command kLogSnapshot{
     "RUN",
     1,
     1,
-    "Show the state of a run, as of now or of any earlier point.",
+    "Show the state of a run, now or at any earlier event.",
     "The snapshot hash covers status, times and attempts; the semantic hash is equal for\n"
-    "runs that came to the same end by other ways.",
+    "runs that reached the same result in different ways.",
     kOptions,
     Run,
 };

@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t kLimitMax = 10'000;
 constexpr OptionSpec kOptions[] = {
     kStoreOption,
-    {"after", OptionKind::kCount, "SEQ", "only events behind this runSeq", "0"},
-    {"limit", OptionKind::kCount, "N", "at most so many events, up to 10000", "500"},
+    {"after", OptionKind::kCount, "SEQ", "only events after this runSeq", "0"},
+    {"limit", OptionKind::kCount, "N", "at most this many events, up to 10000", "500"},
     {"ascii", OptionKind::kSwitch, "", "draw with ASCII characters only"},
 };
 
@@ -53,7 +53,7 @@ const Command kLogTimeline{
     1,
     1,
     "Draw a run: when each thing happened, to what, and how long it took.",
-    "Times are those at which the writers say that things happened (emittedAt).",
+    "Times are those that the writers of the events recorded (emittedAt).",
     kOptions,
     Run,
 };

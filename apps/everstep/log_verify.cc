@@ -14,11 +14,11 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     kStoreOption,
-    {"progress", OptionKind::kSwitch, "", "report progress even if standard error is no terminal"},
+    {"progress", OptionKind::kSwitch, "", "report progress even if stderr is not a terminal"},
     kOutputOption,
 };
 
-// One line that is written over on a terminal, a line from time to time elsewhere.
+// Shows progress: on a terminal one line that is overwritten, elsewhere a line every two seconds.
 class Progress {
  public:
   explicit Progress(bool wanted)
@@ -106,7 +106,7 @@ const Command kLogVerify{
     0,
     0,
     "Check every invariant of a store: replay each run and compare, check each index.",
-    "Exits with 7 when it finds a fault. Changes nothing, and reads beside a writer.",
+    "Exits with 7 if it finds a fault. Changes nothing; another process may write meanwhile.",
     kOptions,
     Run,
 };

@@ -96,7 +96,7 @@ std::string Printable(std::string_view text) {
     const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
     if (byte < 0x20 || byte == 0x7f) {
       safe.push_back('?');
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // the second set of controls
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // C1 control characters
       safe.push_back('?');
       ++i;
     } else {

@@ -9,12 +9,12 @@ namespace everstep::cli {
 
 enum class Colour : std::uint8_t { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kCyan };
 
-// How text may look on a stream.
+// How text may be formatted on a stream.
 struct Look {
   bool is_terminal = false;
   bool colours = false;      // a terminal, and NO_COLOR is not set
-  bool utf8 = false;         // the locale can show more than ASCII
-  std::size_t columns = 80;  // of the terminal; wide enough for anything elsewhere
+  bool utf8 = false;         // the locale uses UTF-8
+  std::size_t columns = 80;  // of the terminal; elsewhere practically unlimited
   std::size_t rows = 24;     // likewise
 
   std::string Paint(Colour colour, std::string_view text) const;
@@ -23,20 +23,20 @@ struct Look {
   }
 };
 
-// Of standard output and of standard error.
+// The looks of standard output and standard error.
 Look OutputLook();
 Look ErrorLook();
 
-// The colour in which a status or outcome is shown everywhere.
+// Returns the colour of a status or outcome.
 Colour ColourOfStatus(std::string_view status);
 
-// Characters, not bytes.
+// Returns the number of characters (not bytes).
 std::size_t ColumnsOf(std::string_view text);
 
-// Text from an event, safe to show: control characters, which could steer a terminal, become "?".
+// Makes untrusted text safe for a terminal: control characters become "?".
 std::string Printable(std::string_view text);
 
-// At most `columns` wide; what is cut off is marked.
+// Returns `text` cut to at most `columns`, with a mark if something was cut off.
 std::string Shortened(std::string_view text, std::size_t columns, const Look& look);
 
 }  // namespace everstep::cli

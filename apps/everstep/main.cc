@@ -21,8 +21,8 @@ namespace {
 
 using Words = std::span<const char* const>;
 
-// How many of the words name the command: two for "log append", one for "demo", none if they do
-// not.
+// Returns how many leading words name the command: 2 for "log append", 1 for "demo", 0 if they do
+// not match.
 std::size_t MatchedWords(const Command& command, Words words) {
   std::string given;
   for (std::size_t count = 1; count <= words.size() && count <= 2; ++count) {
@@ -44,7 +44,7 @@ ExitCode RunCommand(const Command& command, Words words, Output& out) {
 }
 
 ExitCode UnknownCommand(Words words) {
-  // The words up to the first option are what somebody took for a command.
+  // The words before the first option are the presumed command.
   std::string given;
   for (std::size_t i = 0; i < words.size() && i < 2 && *words[i] != '-'; ++i) {
     given += (i > 0 ? " " : "") + std::string(words[i]);
@@ -75,7 +75,7 @@ ExitCode Dispatch(Words words, Output& out) {
   return UnknownCommand(words);
 }
 
-// A reader that has seen enough and left is no failure; a disk that is full is one.
+// A pipe closed by its reader is not a failure; any other write error is.
 ExitCode CloseOutput(ExitCode code, Output& out) {
   if (out.Flush() || out.error() == EPIPE) return code;
   std::fprintf(stderr, "everstep: cannot write standard output: %s\n", std::strerror(out.error()));
@@ -83,14 +83,13 @@ ExitCode CloseOutput(ExitCode code, Output& out) {
 }
 
 constexpr const char* kOutOfMemory =
-    "everstep: the system gives no more memory; raise the limit of the process (ulimit -v, or that "
-    "of its container), or lower limits.memory and store.memory. What was acknowledged is "
-    "durable\n";
+    "everstep: out of memory; raise the limit of the process (ulimit -v, or that of its "
+    "container), or lower limits.memory and store.memory. Everything acknowledged is durable\n";
 constexpr const char* kOutOfThreads =
-    "everstep: the system gives no more threads; raise the limits of the process (ulimit -u and "
-    "ulimit -v, or those of its container)\n";
+    "everstep: out of threads; raise the limits of the process (ulimit -u and ulimit -v, or those "
+    "of its container)\n";
 
-// Of an exception that nobody catches: on other threads than the first one that is the end.
+// Called for an uncaught exception. On any thread but the main one that ends the process.
 [[noreturn]] void Terminate() {
   const char* message = nullptr;
   try {
@@ -112,7 +111,7 @@ ExitCode Main(Words words) {
   std::set_terminate(Terminate);
   CatchInterrupts();
   Output out(STDOUT_FILENO);
-  // Libraries may throw (memory, file systems); the program still ends with a sentence and a code.
+  // Libraries may throw (memory, file systems); still end with a message and an exit code.
   try {
     return CloseOutput(Dispatch(words, out), out);
   } catch (const std::bad_alloc&) {

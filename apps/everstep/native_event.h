@@ -7,7 +7,7 @@
 
 namespace everstep::cli {
 
-// What the native view of an event says, for tables and drawings.
+// The native view of an event, parsed for tables and drawings.
 struct NativeEvent {
   std::uint64_t run_seq = 0;
   std::string type;
@@ -21,7 +21,7 @@ struct NativeEvent {
 
 NativeEvent ReadNative(const LogEvent& event);
 
-// What is worth telling of its payload in a few words: the error, the reason, the token …
+// Summarizes the payload in a few words: the error, the reason, the token …
 std::string DetailOf(const NativeEvent& event);
 
 }  // namespace everstep::cli

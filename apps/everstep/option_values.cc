@@ -13,7 +13,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// A number and a unit; the first unit whose suffix fits counts.
+// Parses a number with a unit; the first unit whose suffix matches is used.
 std::optional<std::uint64_t> ParseWithUnit(std::string_view text, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     if (!text.ends_with(unit.suffix)) continue;
@@ -47,7 +47,7 @@ std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text) {
                              {"d", 86400 * kSecond},
                              {"", kSecond}};
   const auto milliseconds = ParseWithUnit(text, kUnits);
-  // A thousand years: far from where clocks overflow.
+  // A thousand years: far below the overflow of clocks.
   if (!milliseconds || *milliseconds > kSecond * 86400 * 366 * 1000) return std::nullopt;
   return std::chrono::milliseconds(*milliseconds);
 }

@@ -9,7 +9,7 @@
 
 namespace everstep::cli {
 
-// Each answers nothing when the text is not one.
+// Each returns nothing if the text is invalid.
 
 std::optional<std::uint64_t> ParseCount(std::string_view text);
 
@@ -19,7 +19,7 @@ std::optional<std::uint64_t> ParseBytes(std::string_view text);
 // "250ms", "90s", "5m", "12h", "30d"; a plain number counts seconds. At most a thousand years.
 std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text);
 
-// An RFC 3339 time, or a duration: so long ago.
+// An RFC 3339 time, or a duration, which is subtracted from now.
 std::optional<SystemTime> ParseMoment(std::string_view text);
 
 }  // namespace everstep::cli

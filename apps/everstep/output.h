@@ -12,9 +12,9 @@
 
 namespace everstep::cli {
 
-// Where a command answers: standard output, buffered, and standard error. When nobody reads any
-// more, or the disk is full, writing goes on into the void and the functions answer false. Another
-// kind of it answers someone who is connected to this process (owner_socket.h). One thread.
+// The output of a command: buffered standard output, and standard error. After a failed write
+// (closed pipe, full disk) all further output is discarded and the functions return false. A
+// subclass writes to a visitor of this process (visitor_output.h). Not thread-safe.
 class Output {
  public:
   explicit Output(int stream);
@@ -23,31 +23,33 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   const Look& look() const { return look_; }
-  // Asks the terminal again how large it is.
+  // Queries the size of the terminal again.
   virtual void RefreshLook();
 
   bool Write(std::string_view text);
   bool Flush();
-  // To standard error, behind all that was written before.
+  // Writes to standard error, after flushing everything written before.
   virtual void WriteError(std::string_view text);
-  // How often. What stands on a terminal is then no longer where it was.
+  // How often this process wrote to standard error, which may move what is drawn on a terminal.
   int errors_written() const { return errors_written_; }
   bool is_open() const { return error_ == 0; }
   int error() const { return error_; }  // errno of the write that failed
 
-  // How often whoever gave the command has asked it to stop.
+  // How often the caller of the command has interrupted it.
   virtual int interrupts();
-  // True: nobody waits for the end of the command any more, or this process is about to end.
+  // Returns whether nobody waits for the end of the command any more, or this process is about to
+  // end.
   virtual bool gone();
-  // Lets time pass. False: an interrupt has come, or nobody is there any more.
+  // Waits for `time`. Returns false if there was an interrupt or nobody waits for the command any
+  // more.
   virtual bool Wait(std::chrono::milliseconds time);
-  // If this process ends before the command does, another one goes on with `body` in place of what
-  // the command was given (StoreCommand::prepare).
+  // If this process ends before the command does, another process continues it with `body` instead
+  // of the body from StoreCommand::prepare.
   virtual void Remember(std::string_view body);
 
  protected:
   explicit Output(Look look) : look_(look) {}
-  // All of it, or an errno.
+  // Sends all of `text`. Returns 0 or an errno.
   virtual int Send(std::string_view text);
   void Fail(int error) { error_ = error; }
 
@@ -66,17 +68,17 @@ inline constexpr std::string_view kOutputWords[] = {"table", "json", "yaml"};
 inline constexpr OptionSpec kOutputOption{
     "output", OptionKind::kWord, "FORM", "table, json or yaml", "table", kOutputWords};
 
-// Of an option named "output".
+// Returns the form that the option "output" names.
 OutputForm FormOf(const Arguments& arguments);
 
-// A whole document, for kJson and kYaml.
+// Writes a whole document. Requires: `form` is kJson or kYaml.
 void WriteDocument(OutputForm form, std::string_view json, Output& out);
 
-// Tells standard error what went wrong and where it is explained.
+// Reports an error on standard error, with the command that explains it. Returns its exit code.
 ExitCode Fail(const Error& error);
 ExitCode Fail(const Error& error, Output& out);
 
-// Tells standard error that the command line is wrong.
+// Reports an invalid command line on standard error. Returns kUsage.
 ExitCode FailUsage(const Command& command, std::string_view fault);
 ExitCode FailUsage(const Command& command, std::string_view fault, Output& out);
 

@@ -81,9 +81,9 @@ std::optional<Request> ReadRequest(std::string_view json) {
   return request;
 }
 
-ExitCode Carry(const Request& request, Engine& engine, AlertBoard& alerts, Output& out) {
+ExitCode Execute(const Request& request, Engine& engine, AlertBoard& alerts, Output& out) {
   if (request.command == nullptr) {
-    out.WriteError("everstep: the owner of the store is of another version\n");
+    out.WriteError("everstep: the owner of the store is another version without this command\n");
     return ExitCode::kUsage;
   }
   std::vector<const char*> words;
@@ -115,7 +115,7 @@ class Listener final : public OwnerSocket {
   }
 
   ~Listener() override {
-    // First: who comes now finds nobody, instead of one that does not answer.
+    // Unlink first: new visitors then find no socket, instead of one that does not answer.
     unlink(path_.c_str());
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = write(closing_, &one, sizeof(one));
@@ -138,7 +138,7 @@ class Listener final : public OwnerSocket {
       if (watched[1].revents != 0) return;
       const int connection = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
       if (connection < 0) {
-        // Out of handles: let others end before the next is taken.
+        // Out of file descriptors: wait for others to close before the next try.
         if (errno == EMFILE || errno == ENFILE) poll(&watched[1], 1, 100);
         continue;
       }
@@ -164,7 +164,7 @@ class Listener final : public OwnerSocket {
     if (visitors_.size() >= kVisitorsMax) {
       SendFrame(connection, Frame::Kind::kHello, HelloText());
       SendFrame(connection, Frame::Kind::kError,
-                "everstep: the owner of the store answers as many as it can; try again\n");
+                "everstep: the owner of the store is serving its maximum of commands; try again\n");
       SendFrame(connection, Frame::Kind::kExit, ExitText(ExitCode::kStore));
       close(connection);
       return;
@@ -184,12 +184,13 @@ class Listener final : public OwnerSocket {
     if (!frame || frame->kind != Frame::Kind::kRequest) return;
     const auto request = ReadRequest(frame->content);
     if (!request) {
-      SendFrame(connection, Frame::Kind::kError, "everstep: the owner cannot read the request\n");
+      SendFrame(connection, Frame::Kind::kError,
+                "everstep: the owner of the store received an invalid request\n");
       SendFrame(connection, Frame::Kind::kExit, ExitText(ExitCode::kUsage));
       return;
     }
     VisitorOutput out(connection, reader, closing_, request->look);
-    const ExitCode code = Carry(*request, engine_, alerts_, out);
+    const ExitCode code = Execute(*request, engine_, alerts_, out);
     out.Flush();
     if (!out.broken_off()) SendFrame(connection, Frame::Kind::kExit, ExitText(code));
   }
@@ -207,10 +208,10 @@ class Listener final : public OwnerSocket {
 
   const std::string path_;
   const int socket_;
-  const int closing_;  // an event, raised once
+  const int closing_;  // an eventfd, signalled once
   Engine& engine_;
   AlertBoard& alerts_;
-  std::list<Visitor> visitors_;  // of the accepting thread, and of the destructor behind it
+  std::list<Visitor> visitors_;  // of the accepting thread, then of the destructor
   std::thread thread_;
 };
 
@@ -229,7 +230,7 @@ Result<std::unique_ptr<OwnerSocket>> OwnerSocket::Listen(const Folder& folder, E
   unlink(path.c_str());
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return failed(socket);
-  // Before it has a name, so that it never has one that others may use.
+  // Set the mode before bind, so that other users can never open it.
   if (fchmod(socket, 0600) != 0 || bind(socket, address->get(), address->size()) != 0 ||
       listen(socket, kBacklog) != 0) {
     return failed(socket);

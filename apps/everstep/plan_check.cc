@@ -13,14 +13,15 @@
 namespace everstep::cli {
 namespace {
 
-constexpr OptionSpec kOptions[] = {{"workers", OptionKind::kSwitch, "",
-                                    "accept kinds that are no tools: workers of a server do them"},
-                                   kOutputOption};
+constexpr OptionSpec kOptions[] = {
+    {"workers", OptionKind::kSwitch, "",
+     "accept kinds that are not tools: workers of a server run them"},
+    kOutputOption};
 
 // A plan file and what was found in it.
 struct Finding {
   std::string file;
-  std::shared_ptr<const Plan> plan;  // none: it has faults
+  std::shared_ptr<const Plan> plan;  // null if it has faults
   Error error{ErrorCode::kInvalidPlan, "", {}};
   std::vector<PlanWarning> warnings;
 };
@@ -55,7 +56,7 @@ std::string InputsText(const Plan& plan, const Look& look) {
   return table.TakeText(look);
 }
 
-// The lines that editors and people understand: file:line:column: what.
+// Returns a line for each finding, in the form that editors parse: file:line:column: message.
 std::string TextOf(const Finding& finding, const Look& look) {
   std::string text;
   for (const PlanWarning& warning : finding.warnings) {
@@ -170,8 +171,8 @@ const Command kPlanCheck{
     "FILE...",
     1,
     10'000,
-    "Check plans: all faults at once, with line, column and what to do.",
-    "Lists the inputs of a plan that is right. Exits with 3 if one is not.",
+    "Check plans and list all faults at once, with line, column and what to do.",
+    "Lists the inputs of valid plans. Exits with 3 if a plan is invalid.",
     kOptions,
     Run,
 };

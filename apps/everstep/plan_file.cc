@@ -33,7 +33,7 @@ Result<std::string> ReadWholeFile(const std::string& name) {
       break;
     }
     text.append(piece.data(), static_cast<std::size_t>(got));
-    if (text.size() > kPlanBytesMax) break;  // what it is for refuses it with a better reason
+    if (text.size() > kPlanBytesMax) break;  // the caller refuses it with a better reason
   }
   if (!is_input) close(file);
   if (error != 0) return Unavailable(name, std::strerror(error));

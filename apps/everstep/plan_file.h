@@ -9,14 +9,15 @@
 
 namespace everstep::cli {
 
-// The content of a file; "-" is standard input. kInvalidArgument, kPlanUnavailable.
+// Returns the content of a file; "-" is standard input. May return only the beginning of a file
+// larger than kPlanBytesMax. Fails with kPlanUnavailable.
 Result<std::string> ReadWholeFile(const std::string& name);
 
-// A plan from a file. The pointers of its faults and warnings are "file:line:column".
+// Reads a plan from a file. The pointers of faults and warnings have the form "file:line:column".
 Result<std::shared_ptr<const Plan>> ReadPlanFile(const std::string& name,
                                                  std::vector<PlanWarning>* warnings = nullptr);
 
-// "plan.yaml:12:5", or with the pointer where the line is not known.
+// Returns "plan.yaml:12:5", or "plan.yaml /pointer" if the line is not known.
 std::string PlaceOf(const std::string& file, const std::string& pointer, std::uint32_t line,
                     std::uint32_t column);
 

@@ -27,7 +27,7 @@ ExitCode Run(const Arguments& arguments, Output& out) {
 }  // namespace
 
 const Command kPlanGraph{
-    "plan graph", "FILE",   1,   1, "Draw the steps of a plan and what each waits for.",
+    "plan graph", "FILE",   1,   1, "Draw the steps of a plan and their dependencies.",
     "",           kOptions, Run,
 };
 

@@ -9,17 +9,17 @@
 
 namespace everstep::cli {
 
-// How a run is shown while it runs. One thread.
+// Shows a run while it runs. Not thread-safe.
 class Progress {
  public:
   virtual ~Progress() = default;
-  // Those that have become durable since it was last called.
+  // Takes the events that have become durable since the last call.
   virtual void Happened(const std::vector<LogEvent>& events) = 0;
-  // Called several times a second, also when nothing has happened.
+  // Called several times a second, even if nothing has happened.
   virtual void Show(const RunView& view, SystemTime now) = 0;
-  // Something to tell besides.
+  // Shows a message.
   virtual void Say(std::string_view line) = 0;
-  // Once, with the run as it was left.
+  // Called once at the end, with the last state of the run.
   virtual void Finish(const RunView& view, SystemTime now) = 0;
 };
 
@@ -27,13 +27,12 @@ class Progress {
 std::unique_ptr<Progress> MakeLiveProgress(std::string deliver_command, Output& out);
 // A line for each thing that happens.
 std::unique_ptr<Progress> MakeLineProgress(std::string deliver_command, Output& out);
-// The events in the native dialect, one JSON document a line; what there is to say goes to standard
-// error.
+// The events in the native dialect, one JSON document per line; messages go to standard error.
 std::unique_ptr<Progress> MakeEventProgress(Output& out);
-// Only how it ended.
+// Only the outcome.
 std::unique_ptr<Progress> MakeQuietProgress(Output& out);
 
-// How the run ended: its result, its error, or how to go on.
+// Describes the outcome of a run: its status, its result or its error.
 std::string OutcomeText(const RunView& view, const Look& look);
 
 }  // namespace everstep::cli

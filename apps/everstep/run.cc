@@ -26,16 +26,16 @@ constexpr OptionSpec kOptions[] = {
     kTokenFileOption,
     kCaFileOption,
     {"input", OptionKind::kList, "NAME=VALUE", "an input of the plan; any number of times"},
-    {"input-file", OptionKind::kText, "FILE", "inputs as a JSON object; --input goes before it"},
-    {"run-id", OptionKind::kText, "ID", "the run [default: made from plan and inputs]"},
-    {"new", OptionKind::kSwitch, "", "start another run instead of going on with one"},
+    {"input-file", OptionKind::kText, "FILE", "inputs as a JSON object; --input takes precedence"},
+    {"run-id", OptionKind::kText, "ID", "the run [default: derived from plan and inputs]"},
+    {"new", OptionKind::kSwitch, "", "start a new run instead of resuming one"},
     {"watch", OptionKind::kSwitch, "", "show progress (the default)"},
-    {"no-watch", OptionKind::kSwitch, "", "say only how it ended"},
+    {"no-watch", OptionKind::kSwitch, "", "print only the outcome"},
     kTenantOption,
     {"project", OptionKind::kText, "ID", "the project", "default"},
     {"environment", OptionKind::kText, "ID", "the environment", "default"},
-    {"priority", OptionKind::kText, "N", "instead of the plan's; larger first"},
-    {"output", OptionKind::kWord, "FORM", "table, or json: the events, one a line", "table",
+    {"priority", OptionKind::kText, "N", "overrides the priority of the plan; larger is first"},
+    {"output", OptionKind::kWord, "FORM", "table, or json: the events, one per line", "table",
      kForms},
     kWaitOption,
 };
@@ -49,7 +49,7 @@ std::string QuotedWord(const std::string& word) {
   return quoted + "'";
 }
 
-// The same command line, which goes on with the run; without --new, which would not.
+// Returns the command line that resumes the run: the same one, without --new.
 std::string ResumeCommand(const Arguments& arguments, const std::string& run_id) {
   std::string text = "everstep run";
   for (const std::string& word : arguments.words()) {
@@ -59,7 +59,7 @@ std::string ResumeCommand(const Arguments& arguments, const std::string& run_id)
   return names_run ? text : text + " --run-id " + run_id;
 }
 
-std::optional<std::uint64_t> NumberBehind(std::string_view run_id, std::string_view stem) {
+std::optional<std::uint64_t> NumberAfter(std::string_view run_id, std::string_view stem) {
   if (!run_id.starts_with(stem) || !run_id.substr(stem.size()).starts_with('-')) return {};
   const std::string_view digits = run_id.substr(stem.size() + 1);
   std::uint64_t number = 0;
@@ -75,7 +75,7 @@ class Running {
   ExitCode Run() {
     const auto after = StartOrGoOn();
     if (!after) return everstep::cli::Fail(after.error(), call_.out);
-    // Whoever goes on in place of this process goes on with this run, and leaves a pause alone.
+    // A process that takes over continues this run and does not resume it if it is paused.
     RunOrder rest = order_;
     rest.plan.clear();
     rest.fresh = false;
@@ -92,14 +92,14 @@ class Running {
     if (code) return *code;
     const ExitCode failed = everstep::cli::Fail(code.error(), call_.out);
     if (failed == ExitCode::kUnavailable) {
-      call_.out.WriteError(order_.run_id + " is left to the server; look at it again with: " +
+      call_.out.WriteError(order_.run_id + " remains on the server; to watch it again: " +
                            ResumeCommand(call_.arguments, order_.run_id) + "\n");
     }
     return failed;
   }
 
  private:
-  // Answers the runSeq behind which the run is shown.
+  // Returns the runSeq after which events are shown.
   Result<std::uint64_t> StartOrGoOn() {
     if (order_.run_id.empty()) {
       const auto found = FindOrName();
@@ -111,7 +111,7 @@ class Running {
     return Start();
   }
 
-  // The newest run of this plan with these inputs, or the next one's id.
+  // Chooses the newest run of this plan with these inputs, or the next id if that has ended.
   Status FindOrName() {
     RunFilter filter;
     filter.tenant_id = call_.arguments.Text("tenant");
@@ -121,7 +121,7 @@ class Running {
       const auto page = call_.store.log().Runs(filter);
       if (!page) return page.error();
       for (const RunSummary& run : page->runs) {
-        const auto number = NumberBehind(run.run_id, order_.stem);
+        const auto number = NumberAfter(run.run_id, order_.stem);
         if (!number) continue;
         const bool goes_on = !order_.fresh && !HasEnded(run.status);
         Name(goes_on ? *number : *number + 1);
@@ -140,10 +140,10 @@ class Running {
 
   Result<std::uint64_t> GoOn(const RunSnapshot& snapshot) {
     if (HasEnded(snapshot.status)) {
-      said_ = order_.run_id + " had ended before";
+      said_ = order_.run_id + " had already ended";
       return snapshot.last_event_seq;
     }
-    said_ = "going on with " + order_.run_id;
+    said_ = "continuing with " + order_.run_id;
     if (snapshot.status != "PAUSED" || !order_.wake) return snapshot.last_event_seq;
     SignalRequest request;
     request.run_id = order_.run_id;
@@ -170,7 +170,7 @@ class Running {
     request.plan = order_.plan;
     request.plan_uri = order_.uri;
     request.inputs = order_.inputs;
-    // An id of a run that was removed stays taken for a while.
+    // The ids of removed runs stay reserved for a while.
     for (int tried = 0;; ++tried) {
       request.run_id = order_.run_id;
       const auto started = call_.store.Start(request);
@@ -196,7 +196,7 @@ class Running {
 
   const EngineCall& call_;
   RunOrder order_;
-  std::uint64_t number_ = 0;  // of the id; zero: it was given
+  std::uint64_t number_ = 0;  // in the generated id; 0: the id was given
   std::string said_;
 };
 
@@ -205,8 +205,7 @@ Result<std::string> Prepare(const Arguments& arguments) {
     return Error{ErrorCode::kInvalidArgument, "--watch and --no-watch contradict each other", {}};
   }
   if (arguments.Has("new") && arguments.Has("run-id")) {
-    return Error{
-        ErrorCode::kInvalidArgument, "--new makes an id of its own; leave out --run-id", {}};
+    return Error{ErrorCode::kInvalidArgument, "--new generates the run id; leave out --run-id", {}};
   }
   auto order = RunOrder::Of(arguments);
   if (!order) return order.error();
@@ -229,16 +228,16 @@ const Command kRun{
     "FILE",
     1,
     1,
-    "Run a plan to its end, showing how it goes.",
-    "Running the same command again goes on with the run if it has not ended: the id is made\n"
-    "from the plan and its inputs. Ctrl-C pauses the run once its running steps are done; again\n"
-    "cancels it. Other unfinished runs of the data folder go on meanwhile. If another process\n"
-    "has the folder open, that one runs the plan and this one shows it; with --server the server\n"
-    "does.\n\n"
-    "A server that goes away is waited for, up to a minute, and the run is shown from where it\n"
-    "stood.\n\n"
-    "Exits with 0 COMPLETED, 1 FAILED or refused, 8 CANCELLED, 9 PAUSED, 10 the server is not\n"
-    "there, 11 it does not allow this.",
+    "Run a plan to its end and show its progress.",
+    "Running the same command again resumes the run if it has not ended: its id is derived from\n"
+    "the plan and its inputs. Ctrl-C pauses the run after its running steps; a second one\n"
+    "cancels it. Other unfinished runs of the data folder continue meanwhile. If another process\n"
+    "has the folder open, that process runs the plan and this one shows it; with --server, the\n"
+    "server runs it.\n\n"
+    "If the server goes away, the command waits for it for up to a minute and then shows the run\n"
+    "from where it was.\n\n"
+    "Exits with 0 COMPLETED, 1 FAILED or refused, 8 CANCELLED, 9 PAUSED, 10 server unavailable,\n"
+    "11 not allowed by the server.",
     kOptions,
     RunOnStore,
     &kOnStore,

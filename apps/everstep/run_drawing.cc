@@ -17,25 +17,25 @@ bool IsDone(const StepView& step) {
   return step.status == "SUCCESS" || step.status == "FAILED" || step.status == "SKIPPED";
 }
 
-// The word under which a step is counted when it has no line.
+// Returns the word under which a step without a line of its own is counted.
 std::string_view CountedAs(const StepView& step) {
   if (step.status == "SUCCESS") return "done";
   if (step.status == "FAILED") return "failed";
   if (step.status == "SKIPPED") return "skipped";
   if (step.status == "WAITING") return "to come";
   if (step.status == "PENDING") return "ready";
-  if (step.status == "RETRYING") return "to be tried again";
+  if (step.status == "RETRYING") return "to be retried";
   return "running";
 }
 
-// Larger: worth a line before others.
+// Returns the priority of a step for a line of its own; larger is first.
 std::int64_t WorthOf(const StepView& step) {
   constexpr std::int64_t kYear2100 = 4'102'444'800'000'000;
   if (step.status == "FAILED") return 4 * kYear2100;
   if (step.status == "RUNNING" || step.status == "RETRYING") return 3 * kYear2100;
   if (step.status == "PENDING") return 2 * kYear2100;
   if (step.status == "WAITING") return 0;
-  // The later it ended the more it is news.
+  // Steps that ended later are more relevant.
   return step.completed_at ? step.completed_at->time_since_epoch().count() : 1;
 }
 
@@ -44,7 +44,7 @@ std::string CountsOf(const std::vector<const StepView*>& steps) {
   for (const StepView* step : steps) ++counts[CountedAs(*step)];
   std::string text;
   for (const std::string_view word :
-       {"done", "failed", "skipped", "running", "to be tried again", "ready", "to come"}) {
+       {"done", "failed", "skipped", "running", "to be retried", "ready", "to come"}) {
     const auto found = counts.find(word);
     if (found == counts.end()) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(found->second) + " " + std::string(word);
@@ -52,8 +52,8 @@ std::string CountsOf(const std::vector<const StepView*>& steps) {
   return text;
 }
 
-// Which rows get a line of their own, so that with the lines that count the others there are at
-// most `lines_max`.
+// Chooses the rows that get a line of their own, so that there are at most `lines_max` lines
+// including those that count the other rows.
 std::vector<bool> Choose(const RunView& view, const std::vector<TreeRow>& rows,
                          std::size_t lines_max) {
   std::vector<std::size_t> by_worth(rows.size());
@@ -65,14 +65,14 @@ std::vector<bool> Choose(const RunView& view, const std::vector<TreeRow>& rows,
                               const auto other_worth = WorthOf(view.steps[rows[other].step]);
                               return worth != other_worth ? worth > other_worth : one < other;
                             });
-  // A line stands for each chosen row and for each run of others between them.
+  // There is a line for each chosen row and for each group of other rows between them.
   std::vector<bool> chosen(rows.size(), false);
   std::size_t lines = 1;
   for (std::size_t i = 0; i < candidates; ++i) {
     const std::size_t row = by_worth[i];
     const bool gap_before = row > 0 && !chosen[row - 1];
-    const bool gap_behind = row + 1 < rows.size() && !chosen[row + 1];
-    const std::size_t grown = lines + (gap_before ? 1 : 0) + (gap_behind ? 1 : 0);
+    const bool gap_after = row + 1 < rows.size() && !chosen[row + 1];
+    const std::size_t grown = lines + (gap_before ? 1 : 0) + (gap_after ? 1 : 0);
     if (grown > lines_max) break;
     lines = grown;
     chosen[row] = true;

@@ -10,15 +10,15 @@
 
 namespace everstep::cli {
 
-// Draws a run: a line of its own and a line for each step, in the order of the plan. Keeps the
-// layout of the plan between drawings of the same run. One thread.
+// Draws a run: a title line and a line for each step, in the order of the plan. Keeps the layout of
+// the plan between drawings of the same run. Not thread-safe.
 class RunDrawing {
  public:
   // `deliver_command` is shown before the token of a step that waits for one.
   explicit RunDrawing(std::string deliver_command) : deliver_command_(std::move(deliver_command)) {}
 
-  // At most `lines_max` lines, each at most look.columns wide. Where there are more steps, those
-  // are shown at which something happens, and the others between them are counted.
+  // Returns at most `lines_max` lines, each at most look.columns wide. If there are more steps, the
+  // most relevant ones are shown and the others are counted in between.
   std::vector<std::string> Lines(const RunView& view, SystemTime now, std::size_t lines_max,
                                  const Look& look);
 
@@ -28,8 +28,8 @@ class RunDrawing {
   const std::string deliver_command_;
   std::vector<TreeRow> rows_;
   std::size_t name_columns_ = 0;
-  std::size_t steps_ = 0;    // of the layout
-  std::size_t columns_ = 0;  // of the terminal it was made for
+  std::size_t steps_ = 0;    // in the layout
+  std::size_t columns_ = 0;  // of the terminal that the layout was made for
   std::size_t turn_ = 0;
 };
 

@@ -16,13 +16,13 @@
 namespace everstep::cli {
 namespace {
 
-constexpr std::size_t kStemPlanCharacters = 80;  // leaves room for the rest of a run's id
+constexpr std::size_t kStemPlanCharacters = 80;  // leaves room for the rest of the run id
 constexpr std::size_t kStemDigits = 8;
 
 Error BadInput(std::string message) { return {ErrorCode::kInvalidInput, std::move(message), {}}; }
 
-// The text behind "name=": for an input that is declared as text, and for what is no JSON, the text
-// itself; else the JSON value.
+// Returns the value of the text after "name=": the text itself if the input is declared as a string
+// or the text is not JSON, otherwise the JSON value.
 Value ValueOfText(const std::vector<PlanInput>& inputs, std::string_view name,
                   const std::string& text) {
   const auto input = std::ranges::find(inputs, name, &PlanInput::name);
@@ -70,7 +70,7 @@ std::string UriOf(const std::string& file) {
   return failed ? std::string() : "file://" + path.lexically_normal().string();
 }
 
-// Run ids know fewer characters than plan ids.
+// Run ids allow fewer characters than plan ids.
 std::string StemOf(const Plan& plan, const Value& inputs, const Arguments& arguments) {
   std::string stem;
   for (const char c : plan.plan_id.substr(0, kStemPlanCharacters)) {
@@ -89,7 +89,7 @@ std::string StemOf(const Plan& plan, const Value& inputs, const Arguments& argum
   return stem + "-" + ToHex(Sha256(all)).substr(0, kStemDigits);
 }
 
-// "'step' runs other.yaml" of the first step that does, or nothing.
+// Returns "'step' runs other.yaml" for the first step that runs a local file, or nothing.
 std::string ChildBeside(const Plan& plan) {
   for (const PlanStep& step : plan.steps) {
     if (!step.child || step.child->reference.empty()) continue;
@@ -158,8 +158,8 @@ Status RunOrder::CheckForServer() const {
   if (beside.empty()) return Ok();
   return Error{ErrorCode::kInvalidPlan,
                "the step " + beside +
-                   " beside this file, which a server does not see; put that plan into this one, "
-                   "or name it by an https:// URI",
+                   ", a local file that the server cannot read; put that plan into this one, or "
+                   "refer to it by an https:// URI",
                {}};
 }
 

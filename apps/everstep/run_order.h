@@ -9,34 +9,35 @@
 
 namespace everstep::cli {
 
-// What `everstep run` was told to do, as far as it comes from files: read where the command line
-// was given, carried out where the store is open.
+// The part of a `run` or `start` command that comes from files. It is read by the process that was
+// given the command line and carried out by the process that has the store open.
 struct RunOrder {
-  std::string plan;    // the document; empty: the run exists
-  std::string uri;     // where it came from
+  std::string plan;    // the document; empty: the run already exists
+  std::string uri;     // the origin of the plan
   std::string inputs;  // JSON object
   std::string plan_id;
-  std::string stem;    // "<planId>-<8 hex>": of the ids of runs of this plan with these inputs
+  std::string stem;    // "<planId>-<8 hex>", begins the ids of runs of this plan and inputs
   std::string run_id;  // empty: the newest of `stem` that has not ended, or a new one
-  std::string beside;  // a step that runs a plan beside the file, which a server does not see
-  bool fresh = false;  // always a new one
-  bool wake = true;    // a run that is PAUSED is resumed
+  std::string beside;  // describes a step that runs a local plan file, which a server cannot read
+  bool fresh = false;  // always start a new run
+  bool wake = true;    // resume the run if it is PAUSED
 
   std::string ToJson() const;
   static Result<RunOrder> FromJson(std::string_view json);
 
-  // Reads the plan (the first operand) and the inputs and checks both. The faults of a plan say
-  // file, line and column.
+  // Reads and checks the plan (the first operand) and the inputs. Faults in a plan name file, line
+  // and column.
   static Result<RunOrder> Of(const Arguments& arguments);
 
-  // Nothing to say against starting it on a server; kInvalidPlan.
+  // Fails with kInvalidPlan if the plan cannot be started on a server.
   Status CheckForServer() const;
 };
 
-// The options --input and --input-file as a JSON object, for a plan whose inputs are not known.
+// Returns the options --input and --input-file as a JSON object, for a plan with unknown inputs.
 Result<std::string> InputsOf(const Arguments& arguments);
 
-// Tenant, project, environment, priority and who asks, from the options of these names.
+// Returns a request of the local user with tenant, project, environment and priority from the
+// options. Fails with kInvalidArgument.
 Result<StartRequest> StartRequestOf(const Arguments& arguments);
 
 }  // namespace everstep::cli

@@ -7,7 +7,7 @@
 
 namespace everstep::cli {
 
-// The run's facts, its steps as a tree, its result or error.
+// Describes a run: its facts, its steps as a tree, its result or error.
 std::string RunViewText(const RunView& view, SystemTime now, const std::string& deliver_command,
                         const Look& look);
 

@@ -13,8 +13,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kWait{100};
 constexpr milliseconds kViewEvery{100};
-constexpr milliseconds kStaleAfter{1'000};  // places in a queue change without an event of the run
-constexpr int kViewShare = 4;  // looking takes at most a fourth of the time, however large the plan
+constexpr milliseconds kStaleAfter{1'000};  // queue positions change without an event of the run
+constexpr int kViewShare = 4;  // pause this many times as long as a view took: plans may be large
 constexpr std::size_t kEventsAtOnce = 1'000;
 
 SystemTime Now() {
@@ -37,7 +37,7 @@ Result<ExitCode> RunWatch::Follow() {
     if (const Status looked = Look(**events); !looked) return looked.error();
     if (view_.substatus == "WAITING_APPROVAL" && !asked_) {
       asked_ = true;
-      progress_.Say("waits for approval: " + subject_.approve_command);
+      progress_.Say("waiting for approval: " + subject_.approve_command);
     }
     TellAlerts();
     progress_.Show(view_, Now());
@@ -97,11 +97,11 @@ void RunWatch::Order(std::string_view type, std::string_view reason) {
   const bool is_accepted = decision && decision->decision == "ACCEPTED";
   if (is_accepted) {
     progress_.Say(type == "PAUSE"
-                      ? "pausing: waiting for the steps that run; once more to cancel the run"
-                      : "cancelling: waiting for the steps that run");
+                      ? "pausing: waiting for the running steps; interrupt again to cancel the run"
+                      : "cancelling: waiting for the running steps");
     return;
   }
-  // A run that has just ended, or is paused already, is told of by its status.
+  // If the run has just ended or is already paused, its status shows that.
   refused_ = type == "PAUSE";
   const std::string why =
       decision ? decision->code + " " + decision->reason
@@ -124,7 +124,7 @@ ExitCode RunWatch::Finish(Subscription& events) {
   if (auto view = engine_.View(subject_.run_id)) view_ = *std::move(view);
   TellAlerts();
   progress_.Finish(view_, Now());
-  if (!HasEnded(view_.status)) progress_.Say("go on with: " + subject_.resume_command);
+  if (!HasEnded(view_.status)) progress_.Say("continue with: " + subject_.resume_command);
   return ExitCodeOfRun(view_.status);
 }
 

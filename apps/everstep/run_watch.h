@@ -9,9 +9,9 @@
 
 namespace everstep::cli {
 
-// Follows a run of this process's engine until it ends, or until whoever started it wants to stop:
-// the first interrupt pauses the run and waits until its steps have settled, the second cancels it.
-// What comes before the first was attended to is part of it.
+// Follows a run until it ends or is interrupted: the first interrupt pauses the run and waits for
+// its running steps, the second cancels the run. Interrupts that arrive before the first one was
+// handled count as one.
 class RunWatch {
  public:
   struct Subject {
@@ -21,20 +21,20 @@ class RunWatch {
     std::string resume_command;   // shown when the run is paused
     std::string approve_command;  // shown when it waits for an approval to start
     AlertBoard* alerts = nullptr;
-    bool all_alerts = false;  // else of this run, and of none
+    bool all_alerts = false;  // false: only those of this run and those of no run
   };
 
   RunWatch(Engine& engine, Subject subject, Progress& progress, Output& out)
       : engine_(engine), subject_(std::move(subject)), progress_(progress), out_(out) {}
 
-  // How the run was left. Of no meaning if `out` is gone.
+  // Returns the exit code for the final state of the run. It is meaningless if out.gone().
   Result<ExitCode> Follow();
 
  private:
   enum class Wish : std::uint8_t { kNone, kPause, kCancel };
 
-  Status Look(Subscription& events);  // takes events, and the run as it is now
-  void Attend();                      // to interrupts
+  Status Look(Subscription& events);  // reads new events and refreshes the view
+  void Attend();                      // handles interrupts
   void TellAlerts();
   void Order(std::string_view type, std::string_view reason);
   bool IsLeft() const;
@@ -49,10 +49,10 @@ class RunWatch {
   std::chrono::steady_clock::time_point next_view_{};
   std::chrono::steady_clock::time_point stale_at_{};
   Wish wish_ = Wish::kNone;
-  int attended_ = 0;  // interrupts
+  int attended_ = 0;  // interrupts handled
   std::uint64_t alerts_seen_ = 0;
-  bool refused_ = false;  // to pause
-  bool asked_ = false;    // for the approval
+  bool refused_ = false;  // PAUSE was refused
+  bool asked_ = false;    // for the approval; only once
 };
 
 // 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED or not yet ended.

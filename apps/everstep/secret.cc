@@ -25,21 +25,21 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 32;
 constexpr OptionSpec kTenantOption{"tenant", OptionKind::kText, "ID",
-                                   "whose secret it is [default: default]"};
+                                   "the tenant of the secret [default: default]"};
 constexpr OptionSpec kServerOption{"server", OptionKind::kSwitch, "",
-                                   "a secret of the server's own settings, of no tenant"};
+                                   "a secret for the settings of the server, not of a tenant"};
 constexpr OptionSpec kOptions[] = {kTenantOption, kServerOption, kFolderOption};
 constexpr OptionSpec kListOptions[] = {
-    {kTenantOption.name, OptionKind::kText, "ID", "those of one tenant alone [default: all]"},
-    {kServerOption.name, OptionKind::kSwitch, "", "those of the server's own settings alone"},
+    {kTenantOption.name, OptionKind::kText, "ID", "only those of this tenant [default: all]"},
+    {kServerOption.name, OptionKind::kSwitch, "", "only those for the settings of the server"},
     kFolderOption,
     kOutputOption};
 
-// Whose secret the command is about; nothing: no option says it.
+// Returns the owner that the options name, or nothing if they name none.
 Result<std::optional<SecretOwner>> GivenOwner(const Arguments& arguments) {
   const bool tenant = arguments.Has(kTenantOption.name);
   if (tenant && arguments.Has(kServerOption.name)) {
-    return Error{ErrorCode::kInvalidArgument, "give one of --tenant and --server", {}};
+    return Error{ErrorCode::kInvalidArgument, "--tenant and --server contradict each other", {}};
   }
   if (arguments.Has(kServerOption.name)) return std::optional(SecretOwner::Server());
   if (!tenant) return std::optional<SecretOwner>();
@@ -67,7 +67,7 @@ Error Failed(const std::string& path) {
   return {ErrorCode::kSecretUnavailable, path + ": " + std::strerror(errno), {}};
 }
 
-// The first secret makes the key, for its user only; it is never replaced.
+// Creates the key, accessible to its user only, if it does not exist. It is never replaced.
 Status MakeKey(const std::string& path) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return errno == EEXIST ? Ok() : Status(Failed(path));
@@ -101,7 +101,7 @@ bool HasSecrets(const Arguments& arguments) {
   return folder && std::filesystem::exists(folder->secrets(), failed);
 }
 
-// A terminal does not show what is typed.
+// Reads the value from standard input. A terminal does not show what is typed.
 Result<std::string> ReadValue() {
   termios before{};
   const bool is_terminal = tcgetattr(STDIN_FILENO, &before) == 0;
@@ -109,7 +109,7 @@ Result<std::string> ReadValue() {
     termios quiet = before;
     quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-    std::fputs("value, ended by Ctrl-D on a line of its own: ", stderr);
+    std::fputs("value (end with Ctrl-D on an empty line): ", stderr);
   }
   auto value = ReadWholeFile("-");
   if (is_terminal) {
@@ -197,10 +197,10 @@ const Command kSecretSet{
     "KEY",
     1,
     1,
-    "Keep a secret, read from standard input, encrypted in the data folder.",
-    "Plans of the tenant name it in secretRefs with the provider \"file\", its sinks as\n"
-    "secret:KEY; other tenants do not see it. The next step that asks for it gets the new value.\n"
-    "The key to the file is DATA/secrets.key, made with the first secret.",
+    "Store a secret, read from standard input, encrypted in the data folder.",
+    "Plans of the tenant refer to it in secretRefs with the provider \"file\", its sinks by\n"
+    "secret:KEY; other tenants cannot use it. The next step that needs it gets the new value.\n"
+    "The encryption key is DATA/secrets.key, created with the first secret.",
     kOptions,
     RunSet,
 };

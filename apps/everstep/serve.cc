@@ -23,12 +23,13 @@
 namespace everstep::cli {
 namespace {
 
-// Before the time to stop is over: to write the last line of the log, and for the system to take
-// back the memory and the threads of a process that is ended by force.
+// kEndTime is reserved at the end of the drain timeout: up to kLastWords to write the last line of
+// the log, the rest for the system to release the memory and threads of a process that is ended by
+// force.
 constexpr std::chrono::milliseconds kEndTime{250};
 constexpr std::chrono::milliseconds kLastWords{100};
 
-// Of the time to stop: to end what is left and close the store, after the orderly part.
+// The part of the drain timeout that is reserved for closing the store after draining.
 std::chrono::milliseconds CloseTimeOf(std::chrono::milliseconds stop_time) {
   return std::min<std::chrono::milliseconds>(std::chrono::seconds(5), stop_time / 4);
 }
@@ -67,7 +68,7 @@ void Welcome(const Server& server, const ServerOptions& options, Output& out) {
   }
   if (!options.authentication) {
     constexpr std::string_view kWarning =
-        "--dev: no authentication, all tools on. Everybody on this machine can run programs as "
+        "--dev: no authentication, all tools enabled. Everyone on this machine can run programs as "
         "you.";
     out.Write("WARNING: " + std::string(kWarning) + "\n");
     options.api.log->Write({LogLevel::kWarn, "server.dev", kWarning});
@@ -77,14 +78,14 @@ void Welcome(const Server& server, const ServerOptions& options, Output& out) {
   out.Flush();
 }
 
-// Whoever reads the key can pass himself off as this server.
+// Whoever can read the key can impersonate this server.
 void CheckKey(const ServerOptions& options, ServerLog& log) {
   struct stat found {};
   const std::string& path = options.http.key_file;
   if (path.empty() || ::stat(path.c_str(), &found) != 0 || (found.st_mode & S_IROTH) == 0) return;
   log.Write({LogLevel::kWarn,
              "server.key",
-             "every user of this machine can read the TLS key; take that right away (chmod o-r)",
+             "every user of this machine can read the TLS key; restrict it (chmod o-r)",
              {{"file", path}}});
 }
 
@@ -92,21 +93,21 @@ void Reload(Server& server, const ServerOptions& options, ServerLog& log) {
   const Status loaded = server.ReloadCertificate();
   if (loaded) {
     CheckKey(options, log);
-    log.Write({LogLevel::kInfo, "server.certificate", "new connections get the new certificate"});
+    log.Write({LogLevel::kInfo, "server.certificate", "new connections use the new certificate"});
     return;
   }
   log.Write({LogLevel::kError,
              "server.certificate",
-             "the new certificate cannot be used; the old one stays",
+             "the new certificate cannot be used; keeping the old one",
              {{"error", loaded.error().message}}});
 }
 
-// From the start of the server to its end, which `stopped_by` bounds from the signal on.
+// Runs the server from its start to its end. From the stop signal on, `stopped_by` limits the time.
 ExitCode ServeUntilStopped(const ServerOptions& options, const ServeSettings& settings,
                            const Folder& folder, AlertBoard& alerts, Deadline& stopped_by,
                            Output& out) {
   ServerLog& log = *options.api.log;
-  // A start has nothing to finish, however long it takes: a signal ends it as a crash would.
+  // A start has nothing to finish, so a signal ends it at once, as a crash would.
   AnswerInterrupts(0);
   auto server = Server::Start(options);
   AnswerInterrupts(1);
@@ -115,7 +116,7 @@ ExitCode ServeUntilStopped(const ServerOptions& options, const ServeSettings& se
   if (!socket) {
     log.Write({LogLevel::kWarn,
                "server.socket",
-               "commands on the folder cannot ask this process",
+               "commands on the folder cannot reach this process; use --server",
                {{"error", socket.error().message}}});
   }
   Welcome(**server, options, out);
@@ -131,8 +132,7 @@ ExitCode ServeUntilStopped(const ServerOptions& options, const ServeSettings& se
   const bool done = (*server)->Drain(settings.drain_timeout - CloseTimeOf(settings.drain_timeout));
   if (!done) {
     log.Write({LogLevel::kWarn, "server.drain",
-               "some steps still ran; the next start delivers them "
-               "again"});
+               "some steps were still running; the next start delivers them again"});
   }
   return ExitCode::kOk;
 }
@@ -153,16 +153,16 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   ServerOptions options = OptionsOf(settings, *folder);
   options.api.log = &log;
   options.engine.on_alert = [&alerts](const Alert& alert) { alerts.Raise(alert); };
-  // Outlives the server: however long something holds up the end, it comes.
+  // Outlives the server, so that the process ends in time whatever blocks the end.
   Deadline stopped_by([&log] {
     log.Write({LogLevel::kError, "server.forced",
-               "requests or steps did not end in time: the process ends without them. What was "
-               "acknowledged is durable; the next start goes on from there"});
+               "requests or steps did not end in time: the process ends without them. Everything "
+               "acknowledged is durable; the next start continues from there"});
     (void)log.Flush(kLastWords);
     std::_Exit(static_cast<int>(ExitCode::kForced));
   });
   const ExitCode code = ServeUntilStopped(options, settings, *folder, alerts, stopped_by, out);
-  // If nobody reads the log, `stopped_by` ends this, too.
+  // If nobody reads the log, `stopped_by` ends this wait.
   if (Interrupted()) (void)log.Flush(std::chrono::hours(24));
   return code;
 }
@@ -175,12 +175,12 @@ const Command kServe{
     0,
     0,
     "Serve the HTTP API on the data folder until interrupted.",
-    "Settings come from flags, the environment and a file, the first of these first; 'everstep\n"
-    "config check' shows what holds, docs/configuration.md lists all. The first start makes an\n"
-    "admin's token and says where it is. SIGTERM or Ctrl-C stops cleanly: no new requests, and\n"
-    "what has begun is finished, or delivered again by the next start. The process has ended\n"
-    "within --drain-timeout: what is still under way then is cut off, and the exit code is 13.\n"
-    "With TLS, SIGHUP reads the certificate and its key again.",
+    "Settings come from flags, the environment and a file, in this order of precedence;\n"
+    "'everstep config check' shows the result, docs/configuration.md lists all settings. The\n"
+    "first start creates an admin token and prints where it is. SIGTERM or Ctrl-C stops the\n"
+    "server: it takes no new requests and finishes what is in flight; steps that do not finish\n"
+    "are delivered again by the next start. The process ends within --drain-timeout; if it has\n"
+    "to cut something off, the exit code is 13. With TLS, SIGHUP reloads the certificate and key.",
     kOptions,
     Run,
 };

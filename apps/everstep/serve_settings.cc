@@ -105,7 +105,7 @@ Status CheckServable(const LoadedSettings& loaded) {
 }
 
 std::string StrangeVariableText(std::string_view variable) {
-  return std::string(variable) + " is no setting and nothing else that Everstep knows";
+  return std::string(variable) + " is not a setting or variable of Everstep";
 }
 
 }  // namespace everstep::cli

@@ -13,21 +13,22 @@ namespace everstep::cli {
 
 inline constexpr OptionSpec kConfigOption{
     "config", OptionKind::kText, "FILE",
-    "settings [default: $EVERSTEP_CONFIG, else everstep.yaml in the data folder]"};
+    "the settings file [default: $EVERSTEP_CONFIG, else everstep.yaml in the data folder]"};
 
-// `first` and the flags of the table of settings.
+// Returns `first` followed by the flags of all settings that have one.
 std::vector<OptionSpec> WithSettingFlags(std::vector<OptionSpec> first);
 
-// What a server on the folder is told: by `file`, else the file that kConfigOption speaks of (one
-// in the folder need not be there); by the environment; by those of the table's flags that the
-// command has and was given. Faults name file, line and column. kInvalidArgument, kPlanUnavailable.
+// Loads the settings of a server on the folder: from `file` or, if it is empty, the file that
+// kConfigOption describes (everstep.yaml in the folder is optional); from the environment; and from
+// the flags given to the command. Faults name file, line and column. Fails with kInvalidArgument.
 Result<LoadedSettings> SettingsFor(const Arguments& arguments, const Folder& folder,
                                    const std::string& file);
 
-// Whether a server can be started with them (serve/server.h); faults say who gave the value.
+// Checks that a server can be started with the settings (serve/server.h). Faults name the source of
+// the value.
 Status CheckServable(const LoadedSettings& loaded);
 
-// Of LoadedSettings::strange_variables.
+// The warning for one of LoadedSettings::strange_variables.
 std::string StrangeVariableText(std::string_view variable);
 
 }  // namespace everstep::cli

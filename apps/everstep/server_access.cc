@@ -25,12 +25,12 @@ bool IsGiven(const Arguments& arguments, std::string_view option) {
 Result<std::string> ReadToken(const std::string& path) {
   auto text = ReadPrivateFile(path, kTokenBytesMax);
   if (!text) return Misused("the token file " + text.error().message);
-  if (!*text) return Misused("there is no token file " + path);
+  if (!*text) return Misused("the token file " + path + " does not exist");
   std::string token = *std::move(*text);
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   const bool fits =
       !token.empty() && std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
-  if (!fits) return Misused(path + " is not a file with one token in it");
+  if (!fits) return Misused(path + " must contain exactly one token");
   return token;
 }
 
@@ -62,7 +62,7 @@ Result<std::optional<ClientOptions>> FindServer(const Arguments& arguments) {
   if (options.url.empty() && !names_server) return std::optional<ClientOptions>();
   while (options.url.ends_with('/')) options.url.pop_back();
   if (options.url.find('@') != std::string::npos) {
-    return Misused("the server's URL has no user in it; give the token by --token-file");
+    return Misused("the server URL must not contain a user; give the token with --token-file");
   }
   auto token = TokenOf(arguments);
   if (!token) return std::move(token).error();
@@ -76,7 +76,7 @@ Result<std::optional<ClientOptions>> FindServer(const Arguments& arguments) {
 Status CheckTokenDecides(const Arguments& arguments) {
   for (const std::string_view option : {"tenant", "role"}) {
     if (IsGiven(arguments, option)) {
-      return Misused("--" + std::string(option) + " is what the token says; leave it out");
+      return Misused("--" + std::string(option) + " is determined by the token; leave it out");
     }
   }
   return Ok();
@@ -84,7 +84,7 @@ Status CheckTokenDecides(const Arguments& arguments) {
 
 Status CheckUrl(std::string_view url) {
   if (url.starts_with("http://") || url.starts_with("https://")) return Ok();
-  return Misused("the server's URL must begin with http:// or https://");
+  return Misused("the server URL must begin with http:// or https://");
 }
 
 std::string ServerWords(const Arguments& arguments) {

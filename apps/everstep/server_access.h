@@ -10,29 +10,30 @@
 
 namespace everstep::cli {
 
-// A token is never given on the command line itself, where every user of the machine can see it.
+// No option takes the token itself, since every user of the machine can see command lines.
 inline constexpr OptionSpec kServerOption{"server", OptionKind::kText, "URL",
-                                          "ask this server [default: $EVERSTEP_SERVER]"};
+                                          "use this server [default: $EVERSTEP_SERVER]"};
 inline constexpr OptionSpec kTokenFileOption{
     "token-file", OptionKind::kText, "FILE",
-    "the API token [default: $EVERSTEP_TOKEN, $EVERSTEP_TOKEN_FILE]"};
+    "file with the API token [default: $EVERSTEP_TOKEN, else $EVERSTEP_TOKEN_FILE]"};
 inline constexpr OptionSpec kCaFileOption{
     "ca-file", OptionKind::kText, "FILE",
-    "who vouches for the server, PEM [default: $EVERSTEP_CA_FILE, else the system's]"};
+    "CA certificate bundle, PEM [default: $EVERSTEP_CA_FILE, else the system's]"};
 
-// The server that the command is for: --server, else, without --data, $EVERSTEP_SERVER. Nothing:
-// none, the command is for the data folder. kInvalidArgument: --data and --server, a token file
-// that cannot be read. The command must have the three options.
+// Returns the server that the command is for: --server, or $EVERSTEP_SERVER if --data is not given;
+// nothing if the command is for the data folder. Fails with kInvalidArgument for --data together
+// with --server, for a user in the URL and for an unusable token file. Requires: the command has
+// the three options.
 Result<std::optional<ClientOptions>> FindServer(const Arguments& arguments);
 
-// To a server the token says whose tenant it is and which roles there are: kInvalidArgument if
-// --tenant or --role was given.
+// With a server, the token determines the tenant and the roles. Fails with kInvalidArgument if
+// --tenant or --role is given.
 Status CheckTokenDecides(const Arguments& arguments);
 
-// Of a server. kInvalidArgument.
+// Checks the scheme of a server URL. Fails with kInvalidArgument.
 Status CheckUrl(std::string_view url);
 
-// " --server URL --token-file FILE": for commands shown to people.
+// Returns " --server URL --token-file FILE" as given, for commands shown to people.
 std::string ServerWords(const Arguments& arguments);
 
 }  // namespace everstep::cli

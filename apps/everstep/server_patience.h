@@ -7,13 +7,14 @@
 
 namespace everstep::cli {
 
-// Waits for a server that was there and is away, as while it is restarted: ever longer, for a
-// minute at most, and says so on standard error. For ClientOptions::ask_again. One thread.
+// Waits for a server that has become unavailable, for example during a restart: with growing pauses
+// for at most a minute, after a message on standard error. For ClientOptions::ask_again. Not
+// thread-safe.
 class ServerPatience {
  public:
   explicit ServerPatience(Output& out) : out_(out) {}
 
-  // False: the time is up, or an interrupt has come.
+  // Returns whether to try again; false if the time is up or on an interrupt.
   bool operator()(const Error& error, int tried);
 
  private:

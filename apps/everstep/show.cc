@@ -27,11 +27,11 @@ ExitCode OnEngine(const EngineCall& call) {
   return ExitCode::kOk;
 }
 
-// What the log says by itself, without the plan.
+// Shows what the log alone contains, without the plan.
 ExitCode OnLog(const LogCall& call) {
   const auto snapshot = call.store.Snapshot(call.arguments.operands().front());
   if (!snapshot) return Fail(snapshot.error(), call.out);
-  call.out.WriteError("everstep: the owner of the store does not answer; this is from the log\n");
+  call.out.WriteError("everstep: the owner of the store does not answer; showing only the log\n");
   const OutputForm form = FormOf(call.arguments);
   if (form == OutputForm::kTable) {
     call.out.Write(SnapshotText(*snapshot, call.out.look()));

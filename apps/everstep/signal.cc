@@ -23,12 +23,12 @@ constexpr OptionSpec kOptions[] = {
     kServerOption,
     kTokenFileOption,
     kCaFileOption,
-    {"step", OptionKind::kText, "ID", "the step it is about"},
-    {"reason", OptionKind::kText, "TEXT", "why, for the record"},
+    {"step", OptionKind::kText, "ID", "the step that the signal is for"},
+    {"reason", OptionKind::kText, "TEXT", "the reason, for the record"},
     {"payload", OptionKind::kText, "JSON", "further members of the payload"},
     {"force", OptionKind::kSwitch, "", "RETRY_STEP, RETRY_RUN: force; EMERGENCY_STOP: forceKill"},
-    {"signal-id", OptionKind::kText, "ID", "the same id twice counts once [default: a new one]"},
-    {"approved-by", OptionKind::kText, "WHO", "the second person, where one is needed"},
+    {"signal-id", OptionKind::kText, "ID", "a repeated id counts once [default: a new id]"},
+    {"approved-by", OptionKind::kText, "WHO", "the second person, if the signal needs one"},
     kRoleOption,
     kTenantOption,
     kOutputOption,
@@ -37,10 +37,10 @@ constexpr OptionSpec kOptions[] = {
 
 struct SignalWords {
   std::string_view type;
-  std::string_view word;  // the short one, if there is one
+  std::string_view word;  // the short name, if any
   bool takes_step;
-  bool takes_reason;       // in its payload
-  std::string_view force;  // what --force is called in it
+  bool takes_reason;       // in the payload
+  std::string_view force;  // the payload member for --force
 };
 
 constexpr std::array kSignals = {
@@ -90,20 +90,20 @@ Result<std::string> PayloadOf(const Arguments& arguments, const SignalWords& wor
     }
   };
   if (arguments.Has("step")) {
-    if (!words.takes_step) return Misused(std::string(words.type) + " is not about a step");
+    if (!words.takes_step) return Misused(std::string(words.type) + " does not take --step");
     put("stepId", Value::Text(arguments.Text("step")));
   }
   if (arguments.Has("reason") && words.takes_reason) {
     put("reason", Value::Text(arguments.Text("reason")));
   }
   if (arguments.Has("force")) {
-    if (words.force.empty()) return Misused(std::string(words.type) + " cannot be forced");
+    if (words.force.empty()) return Misused(std::string(words.type) + " does not take --force");
     put(words.force, Value::Bool(true));
   }
   return members.empty() ? std::string() : ToJson(Value::Map(std::move(members)));
 }
 
-// Checks the command line, and makes the id, so that a repetition is known as one.
+// Checks the command line and chooses the signal id, so that a repetition is recognized.
 Result<std::string> Prepare(const Arguments& arguments) {
   const std::string& word = arguments.operands()[1];
   const SignalWords* words = SignalNamed(word);
@@ -111,7 +111,7 @@ Result<std::string> Prepare(const Arguments& arguments) {
     std::string all;
     for (const SignalWords& known : kSignals)
       all += (all.empty() ? "" : ", ") + std::string(known.type);
-    return Misused("there is no signal \"" + word + "\"; there are " + all);
+    return Misused("unknown signal \"" + word + "\"; signals are " + all);
   }
   const auto payload = PayloadOf(arguments, *words);
   if (!payload) return payload.error();
@@ -148,7 +148,7 @@ std::string DecisionText(const SignalRequest& request, const SignalDecision& dec
                      look.Paint(is_accepted ? Colour::kGreen : Colour::kRed, decision.decision);
   if (!decision.code.empty()) text += " " + decision.code;
   if (!decision.reason.empty()) text += ": " + Printable(decision.reason);
-  if (decision.repeated) text += " (decided before)";
+  if (decision.repeated) text += " (already decided)";
   if (decision.run_seq > 0) text += ", event " + std::to_string(decision.run_seq);
   if (!decision.new_run_id.empty()) text += "\nnew run: " + Printable(decision.new_run_id);
   return text + "\n";
@@ -187,11 +187,11 @@ const Command kSignal{
     "RUN TYPE",
     2,
     2,
-    "Give an order to a run: pause, resume, cancel, retry or skip a step, and more.",
+    "Send a signal to a run: pause, resume, cancel, retry or skip a step, and more.",
     "TYPE is pause, resume, cancel, retry (a step), skip (a step), RETRY_RUN, UPDATE_PARAMS,\n"
     "INJECT_OVERRIDE, UPDATE_TARGET, EMERGENCY_STOP or ESCALATE_ALERT, in any case. The\n"
-    "decision is recorded before it takes effect. On a store that nobody has open it takes\n"
-    "effect when the run goes on.",
+    "decision is recorded before it takes effect. If no process has the store open, it takes\n"
+    "effect when the run continues.",
     kOptions,
     RunOnStore,
     &kOnStore,

@@ -1,4 +1,4 @@
-// The sinks of a server: what they are, how far they have come.
+// The sinks of a server: their definitions and progress.
 
 #include <string>
 
@@ -16,7 +16,7 @@ Result<std::string> AskServer(const Arguments& arguments, const ApiClient::Call&
   if (!server) return std::move(server).error();
   if (!*server) {
     return Error{ErrorCode::kInvalidArgument,
-                 "sinks are a server's: name it with --server or EVERSTEP_SERVER",
+                 "sinks belong to a server; name it with --server or EVERSTEP_SERVER",
                  {}};
   }
   if (const Status fit = CheckUrl((*server)->url); !fit) return fit.error();
@@ -32,7 +32,7 @@ constexpr OptionSpec kShowing[] = {kFolderOption, kServerOption, kTokenFileOptio
 constexpr OptionSpec kOutboxOptions[] = {
     kFolderOption,    kServerOption,
     kTokenFileOption, kCaFileOption,
-    kOutputOption,    {"limit", OptionKind::kCount, "N", "events of a sink at most", "20"},
+    kOutputOption,    {"limit", OptionKind::kCount, "N", "at most this many events", "20"},
 };
 
 std::string PathOf(const Arguments& arguments) {
@@ -125,7 +125,7 @@ ExitCode Pause(const Arguments& arguments, Output& out) {
 }
 ExitCode Resume(const Arguments& arguments, Output& out) {
   return Order(arguments, out, {.method = "POST", .path = PathOf(arguments) + "/resume"},
-               "goes on");
+               "is resumed");
 }
 
 }  // namespace
@@ -135,9 +135,9 @@ const Command kOutbox{
     "[SINK]",
     0,
     1,
-    "Show how far each sink has come, or what one has not had yet.",
-    "LAG counts changes of the outbox behind the sink's position, AGE is that of the oldest. With\n"
-    "SINK: the first events that it has not had, and where they go.",
+    "Show the progress of all sinks, or the pending events of one.",
+    "LAG counts the entries of the outbox after the position of the sink, AGE MS is the age of\n"
+    "the oldest. With SINK: the first events that are not yet delivered, and where they go.",
     kOutboxOptions,
     Outbox,
 };
@@ -146,24 +146,22 @@ const Command kSinkSet{
     "SINK FILE",
     2,
     2,
-    "Make a sink, or change one, which goes on where it stands.",
-    "FILE is YAML or JSON, - is standard input; docs/sinks.md has the members.",
+    "Create a sink, or change one, which keeps its position.",
+    "FILE is YAML or JSON, - is standard input; docs/sinks.md describes the members.",
     kAsking,
     Set,
 };
 const Command kSinkShow{
-    "sink show", "SINK", 1, 1, "Show a sink as it is defined and how it does.", "", kShowing, Show,
+    "sink show", "SINK", 1, 1, "Show the definition and the state of a sink.", "", kShowing, Show,
 };
 const Command kSinkPause{
-    "sink pause", "SINK",  1,     1, "Send nothing more to a sink; it keeps its place.",
-    "",           kAsking, Pause,
+    "sink pause", "SINK", 1, 1, "Pause a sink; it keeps its position.", "", kAsking, Pause,
 };
 const Command kSinkResume{
-    "sink resume", "SINK", 1, 1, "Go on with a sink that is paused or disabled.", "",
-    kAsking,       Resume,
+    "sink resume", "SINK", 1, 1, "Resume a sink that is paused or disabled.", "", kAsking, Resume,
 };
 const Command kSinkRemove{
-    "sink remove", "SINK", 1, 1, "Forget a sink, its place and its dead letters.", "",
+    "sink remove", "SINK", 1, 1, "Remove a sink, its position and its dead letters.", "",
     kAsking,       Remove,
 };
 

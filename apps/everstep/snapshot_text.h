@@ -7,10 +7,10 @@
 
 namespace everstep::cli {
 
-// The run's facts and a table of its steps.
+// Describes a run: its facts and a table of its steps.
 std::string SnapshotText(const RunSnapshot& snapshot, const Look& look);
 
-// To the millisecond, which is enough for people.
+// Formats a time with milliseconds.
 std::string TimeText(SystemTime time);
 
 // "4.20 s", "310 ms", "2 h 05 min".

@@ -9,11 +9,11 @@
 
 namespace everstep::cli {
 
-// The address of a socket in the file system, however long its path is: a path that the kernel's
-// structure cannot hold is named through an open handle of its folder, which lives as long as this.
+// The address of a socket in the file system, for paths of any length: a path that does not fit
+// into sockaddr_un goes through an open handle of its folder, which is closed with the object.
 class SocketAddress {
  public:
-  // kStoreIo: the folder cannot be opened.
+  // Fails with kStoreIo if the folder cannot be opened.
   static Result<SocketAddress> Of(const std::string& path);
   SocketAddress(SocketAddress&& other) noexcept;
   SocketAddress& operator=(SocketAddress&&) = delete;
@@ -29,7 +29,7 @@ class SocketAddress {
   int folder_ = -1;
 };
 
-// Does the process at the other end belong to the user of this one?
+// Returns whether the process at the other end runs as the same user as this one.
 bool PeerIsSameUser(int socket);
 
 }  // namespace everstep::cli

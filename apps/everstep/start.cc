@@ -20,12 +20,12 @@ constexpr OptionSpec kOptions[] = {
     kTokenFileOption,
     kCaFileOption,
     {"input", OptionKind::kList, "NAME=VALUE", "an input of the plan; any number of times"},
-    {"input-file", OptionKind::kText, "FILE", "inputs as a JSON object; --input goes before it"},
-    {"run-id", OptionKind::kText, "ID", "the run [default: a new one]"},
+    {"input-file", OptionKind::kText, "FILE", "inputs as a JSON object; --input takes precedence"},
+    {"run-id", OptionKind::kText, "ID", "the run [default: a new id]"},
     kTenantOption,
     {"project", OptionKind::kText, "ID", "the project", "default"},
     {"environment", OptionKind::kText, "ID", "the environment", "default"},
-    {"priority", OptionKind::kText, "N", "instead of the plan's; larger first"},
+    {"priority", OptionKind::kText, "N", "overrides the priority of the plan; larger is first"},
     kWaitOption,
 };
 
@@ -36,7 +36,7 @@ bool IsFile(const std::string& operand) {
          std::filesystem::exists(operand, failed);
 }
 
-// The id of the request makes a repetition known as one.
+// Reads plan and inputs and chooses the request id, so that a repetition is recognized.
 Result<std::string> Prepare(const Arguments& arguments) {
   const std::string& operand = arguments.operands().front();
   RunOrder order;
@@ -72,7 +72,7 @@ Result<StartRequest> RequestOf(const EngineCall& call) {
   if (!request) return request;
   request->inputs = order->inputs;
   request->run_id = call.arguments.Text("run-id");
-  // A given id tells repetitions apart by itself.
+  // With a given run id a repetition is recognized by that id.
   if (request->run_id.empty()) request->request_id = ToText(body->Get("requestId"));
   if (!order->plan.empty()) {
     request->plan = order->plan;
@@ -85,7 +85,7 @@ Result<StartRequest> RequestOf(const EngineCall& call) {
   if (!call.elsewhere) {
     return Error{ErrorCode::kPlanUnavailable,
                  "there is no file " + order->plan_id +
-                     "; plans are found by their id on a server (--server URL)",
+                     "; to start a registered plan by its id, name a server (--server URL)",
                  {}};
   }
   request->plan_ref = PlanRef{{}, {}, {}, order->plan_id, ToText(body->Get("version"))};
@@ -110,10 +110,10 @@ const Command kStart{
     "FILE|PLAN",
     1,
     1,
-    "Start a plan and print the run's id, without waiting for its end.",
-    "PLAN is the id of a plan that is registered with the server, ID or ID@VERSION. A server, or\n"
-    "the process that has the data folder open, runs it; in a folder that nobody has open it\n"
-    "is recorded, and runs when somebody opens it.",
+    "Start a run of a plan and print its id, without waiting for its end.",
+    "PLAN is a plan that is registered with the server: ID or ID@VERSION. The server, or the\n"
+    "process that has the data folder open, runs it. If no process has the folder open, the run\n"
+    "is recorded and begins when 'run' or 'serve' opens the folder.",
     kOptions,
     RunOnStore,
     &kOnStore,

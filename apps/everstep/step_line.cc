@@ -19,12 +19,12 @@ struct Mark {
   Colour colour;
 };
 
-Mark WheelAt(std::size_t turn) {
-  constexpr std::array<std::string_view, 10> kWheel = {"⠋", "⠙", "⠹", "⠸", "⠼",
-                                                       "⠴", "⠦", "⠧", "⠇", "⠏"};
-  constexpr std::array<std::string_view, 4> kAsciiWheel = {"|", "/", "-", "\\"};
+Mark SpinnerAt(std::size_t turn) {
+  constexpr std::array<std::string_view, 10> kSpinner = {"⠋", "⠙", "⠹", "⠸", "⠼",
+                                                         "⠴", "⠦", "⠧", "⠇", "⠏"};
+  constexpr std::array<std::string_view, 4> kAscii = {"|", "/", "-", "\\"};
   if (turn == 0) return {"▶", ">", Colour::kCyan};
-  return {kWheel[turn % kWheel.size()], kAsciiWheel[turn % kAsciiWheel.size()], Colour::kCyan};
+  return {kSpinner[turn % kSpinner.size()], kAscii[turn % kAscii.size()], Colour::kCyan};
 }
 
 Mark MarkOf(const StepView& step, std::size_t turn) {
@@ -34,7 +34,7 @@ Mark MarkOf(const StepView& step, std::size_t turn) {
   if (!step.hook_token.empty()) return {"⚑", "?", Colour::kBlue};
   if (step.status == "RETRYING") return {"↻", "@", Colour::kYellow};
   if (step.status == "RUNNING" && step.wakes_at) return {"◷", "~", Colour::kYellow};
-  if (step.status == "RUNNING") return WheelAt(turn);
+  if (step.status == "RUNNING") return SpinnerAt(turn);
   if (step.status == "PENDING") return {"○", "o", Colour::kYellow};
   return {"·", ".", Colour::kDim};
 }

@@ -37,14 +37,14 @@ class Layout {
   struct Node {
     std::size_t above = kNone;
     std::size_t depth = 0;
-    bool joins = false;  // more than one step before it
+    bool joins = false;  // depends on more than one step
     bool placed = false;
     std::vector<std::size_t> below;
     std::vector<std::size_t> joins_here;
   };
 
-  // Steps may stand before those they depend on, so places are found on demand. The engine has
-  // checked that there is no cycle; one would end here all the same.
+  // Steps may be listed before those they depend on, so places are computed on demand. The engine
+  // has checked that there is no cycle; this ends even if there is one.
   void Place(std::size_t step) {
     std::vector<std::size_t> open = {step};
     while (!open.empty()) {
@@ -106,7 +106,7 @@ class Layout {
     for (const std::size_t join : node.joins_here) Descend(join, inner, level);
   }
 
-  // What stands before the lines below one that begins with `indent`.
+  // Returns the indent of the lines below one that begins with `indent`.
   std::string Inner(std::string_view indent) const {
     const std::string_view branch = look_.Glyph("├─ ", "|- ");
     const std::string_view last = look_.Glyph("└─ ", "`- ");

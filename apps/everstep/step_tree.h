@@ -9,15 +9,15 @@
 
 namespace everstep::cli {
 
-// A step's place in a drawing of its plan: what stands before its name.
+// A row of a drawn plan: a step, and what to draw before its name.
 struct TreeRow {
   std::size_t step = 0;  // in RunView::steps
   std::string indent;
 };
 
-// Steps below those they depend on. A chain stays at one level, where it forks the branches are
-// indented, and a step that joins branches stands below them at the level of the fork. Plans of
-// more than some thousand steps are a plain list.
+// Lays the steps out as a tree, each below the steps that it depends on. A chain stays at one
+// level, the branches of a fork are indented, and a step that joins branches is below them at the
+// level of the fork. Plans with more than 2,000 steps become a plain list.
 std::vector<TreeRow> LayOut(const std::vector<StepView>& steps, const Look& look);
 
 }  // namespace everstep::cli

@@ -8,7 +8,7 @@
 
 namespace everstep::cli {
 
-// The options that every command on a store has, those of commands that write, and the tenant.
+// Common options: for every command on a store, for commands that write, and the tenant.
 inline constexpr OptionSpec kStoreOption{
     "store", OptionKind::kText, "DIR",
     "the store [default: $EVERSTEP_STORE, else ./everstep-data]"};
@@ -21,13 +21,13 @@ inline constexpr OptionSpec kTenantOption{"tenant", OptionKind::kText, "ID", "th
 
 std::string StoreDirectory(const Arguments& arguments);
 
-// Beside a process that writes. The store must exist.
+// Opens the store for reading; another process may write to it. The store must exist.
 Result<std::unique_ptr<Log>> OpenToRead(const Arguments& arguments);
 
 enum class IfMissing : bool { kFail, kCreate };
 
-// As the one writer; waits for another to finish as long as --lock-timeout says. Takes
-// kStoreOption, kLockTimeoutOption and, if the command has it, kMinFreeOption.
+// Opens the store as its only writer; waits up to --lock-timeout for another writer to close it.
+// Requires: the command has kStoreOption and kLockTimeoutOption; kMinFreeOption is optional.
 Result<std::unique_ptr<Log>> OpenToWrite(const Arguments& arguments, IfMissing if_missing);
 
 }  // namespace everstep::cli

@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kRetryEvery{50};
 constexpr int kInterruptsOfAnOwner = 2;  // one pauses, the next cancels
 
-// A command line on its way to whoever has the store open.
+// Carries out a command line on the data folder, in this process or in the owner of the store.
 class Errand {
  public:
   Errand(const Arguments& arguments, Folder folder, std::string body, Output& out)
@@ -57,7 +57,7 @@ class Errand {
     return command_.on_log({arguments_, body_, **log, out_});
   }
 
-  // Nothing: another process has the store.
+  // Returns nothing if another process has the store open.
   std::optional<ExitCode> OnEngine() {
     EngineOptions options = folder_.Options();
     options.log.create_if_missing = command_.as_owner;
@@ -76,7 +76,7 @@ class Errand {
       if (listening) {
         socket = *std::move(listening);
       } else {
-        out_.WriteError("everstep: others cannot ask this process: " + listening.error().message +
+        out_.WriteError("everstep: no socket for other commands: " + listening.error().message +
                         "\n");
       }
     }

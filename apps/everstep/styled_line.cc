@@ -18,8 +18,8 @@ std::string StyledLine::Text(const Look& look) const {
   std::size_t left = look.columns;
   for (std::size_t i = 0; i < spans_.size() && left > 0; ++i) {
     const std::size_t width = ColumnsOf(spans_[i].text);
-    // The mark of a cut takes a column, so what is exactly as wide as the rest is cut too unless it
-    // is the last.
+    // The mark of a cut needs a column, so a span that fits exactly is cut too unless it is the
+    // last.
     const bool fits = width < left || (width == left && i + 1 == spans_.size());
     text += look.Paint(spans_[i].colour,
                        fits ? spans_[i].text : Shortened(spans_[i].text + " ", left, look));

@@ -8,16 +8,16 @@
 
 namespace everstep::cli {
 
-// A line of text in several colours that can be cut at the edge of a terminal.
+// A line of text in several colours that can be cut to the width of a terminal.
 class StyledLine {
  public:
   StyledLine& Add(Colour colour, std::string_view text);
   StyledLine& Add(std::string_view text) { return Add(Colour::kPlain, text); }
-  // Spaces up to this column, if the line is shorter.
+  // Adds spaces up to this column if the line is shorter.
   StyledLine& PadTo(std::size_t column);
 
   std::size_t columns() const { return columns_; }
-  // Without a newline, at most look.columns wide.
+  // Returns the line without a newline, at most look.columns wide.
   std::string Text(const Look& look) const;
 
  private:

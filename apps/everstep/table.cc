@@ -56,7 +56,7 @@ std::string Table::TakeText(const Look& look) {
     if (!is_last) {
       out += kGap;
     } else {
-      out.resize(out.find_last_not_of(' ') + 1);  // behind an empty last cell
+      out.resize(out.find_last_not_of(' ') + 1);  // after an empty last cell
       out += "\n";
     }
   };

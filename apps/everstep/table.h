@@ -19,15 +19,16 @@ struct Cell {
   Cell(const char* content) : Cell(std::string_view(content)) {}         // NOLINT
 };
 
-// Rows under a header, columns aligned; numbers stand to the right. The last column is cut at the
-// edge of a terminal.
+// Rows under a header, with aligned columns; numbers are right-aligned. The last column is cut to
+// the width of a terminal.
 class Table {
  public:
   explicit Table(std::vector<std::string_view> header) : header_(std::move(header)) {}
 
-  void Add(std::vector<Cell> row);  // as many cells as the header has
+  void Add(std::vector<Cell> row);  // requires as many cells as the header has
   std::size_t rows() const { return rows_.size(); }
-  // The rows added since it was last asked, the first time with the header. Columns never shrink.
+  // Returns the rows added since the last call, the first time with the header. Columns never
+  // shrink.
   std::string TakeText(const Look& look);
 
  private:
@@ -35,11 +36,11 @@ class Table {
 
   std::vector<std::string_view> header_;
   std::vector<std::vector<Cell>> rows_;
-  std::vector<std::size_t> widths_;  // empty: nothing was written yet
+  std::vector<std::size_t> widths_;  // empty before the first TakeText
   std::vector<bool> right_;
 };
 
-// "name   value" lines: what is told of one thing.
+// The facts about one thing, as "name   value" lines.
 class Facts {
  public:
   void Add(std::string_view name, Cell value);

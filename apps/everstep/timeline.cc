@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kAxisColumns = 24;
 constexpr std::size_t kNameColumnsMax = 32;
-constexpr std::size_t kColumnsForAxis = 96;  // a narrower terminal shows none
+constexpr std::size_t kColumnsForAxis = 96;  // narrower terminals show no axis
 
 struct Line {
   std::string offset;
@@ -26,7 +26,7 @@ struct Line {
   EventWords drawing;
 };
 
-// A step and a hook may have the same id: the first word of the type tells them apart.
+// A step and a hook may have the same id, so the key includes the first word of the type.
 std::string SubjectOf(const NativeEvent& event) {
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   const auto second = std::find_if(event.type.begin() + 1, event.type.end(), is_upper);
@@ -44,7 +44,7 @@ std::string Padded(std::string_view text, std::size_t columns) {
   return std::string(text) + std::string(columns > width ? columns - width : 0, ' ');
 }
 
-// Turns events into lines, remembering when each entity was last begun.
+// Turns events into lines; remembers when each entity was last opened.
 class Drawer {
  public:
   Drawer(const std::vector<NativeEvent>& events, const Look& look) : look_(look) {

@@ -9,12 +9,12 @@
 
 namespace everstep::cli {
 
-// A drawing of a run: a line of its own for each event, with the time since the first, what
-// happened to what, how long it took and where on the run's time axis it lies.
+// Draws a run with a line for each event: the time since the first event, what happened to what,
+// how long it took, and its place on the time axis of the run.
 std::string TimelineText(const RunSnapshot& snapshot, const std::vector<NativeEvent>& events,
                          const Look& look);
 
-// The line above it: the run, its status, its plan.
+// Returns the title line: the run, its status, its plan.
 std::string TimelineTitle(const RunSnapshot& snapshot, const Look& look);
 
 }  // namespace everstep::cli

@@ -1,4 +1,4 @@
-// Tokens of the API: through the server, or in a data folder that nobody has open.
+// API tokens: of a server, or in a data folder that no process has open.
 
 #include <memory>
 #include <optional>
@@ -26,8 +26,8 @@ constexpr OptionSpec kCreateOptions[] = {
     kTokenFileOption,
     kCaFileOption,
     {"role", OptionKind::kList, "ROLE", "viewer, operator, engineer, admin …", "", {}, true},
-    {"tenant", OptionKind::kText, "ID", "whose it is [default: the asking token's, or default]"},
-    {"expires-in", OptionKind::kDuration, "TIME", "how long it is valid [default: for ever]"},
+    {"tenant", OptionKind::kText, "ID", "the tenant [default: that of the caller, or default]"},
+    {"expires-in", OptionKind::kDuration, "TIME", "how long it is valid [default: forever]"},
 };
 constexpr OptionSpec kListOptions[] = {kFolderOption, kServerOption, kTokenFileOption,
                                        kCaFileOption, kOutputOption};
@@ -38,10 +38,10 @@ constexpr OptionSpec kRotateOptions[] = {
     kServerOption,
     kTokenFileOption,
     kCaFileOption,
-    {"grace", OptionKind::kDuration, "TIME", "how long the old one stays valid", "1m"},
+    {"grace", OptionKind::kDuration, "TIME", "how long the old secret stays valid", "1m"},
 };
 
-// A server's answers and those of a folder are the same documents.
+// Carries out `order` on the server or in the data folder; both answer with the same documents.
 Result<std::string> Ask(const Arguments& arguments, const TokenOrder& order) {
   auto server = FindServer(arguments);
   if (!server) return std::move(server).error();
@@ -68,7 +68,7 @@ Result<std::string> Ask(const Arguments& arguments, const TokenOrder& order) {
   return api.Send(call);
 }
 
-// The token alone on standard output, so that it can go into a file; about it on the other.
+// Writes only the token to standard output, so that it can be redirected to a file.
 ExitCode WriteNew(const Result<std::string>& answer, Output& out) {
   if (!answer) return Fail(answer.error(), out);
   const auto token = ValueFromJson(*answer);
@@ -148,24 +148,24 @@ ExitCode List(const Arguments& arguments, Output& out) {
 }
 
 constexpr std::string_view kWhere =
-    "With --server the server does it, if the token that asks may. Without, it is done in the\n"
-    "data folder, which no server may have open.";
+    "With --server the server does this, if the calling token may. Without it, the command works\n"
+    "on the data folder, which no process may have open.";
 
 }  // namespace
 
 const Command kTokenCreate{
-    "token create", "NAME",         1,      1, "Make an API token and print it, this once.",
+    "token create", "NAME",         1,      1, "Create an API token and print it, once.",
     kWhere,         kCreateOptions, Create,
 };
 const Command kTokenList{
     "token list", "", 0, 0, "List API tokens, never their secrets.", kWhere, kListOptions, List,
 };
 const Command kTokenRevoke{
-    "token revoke", "ID", 1, 1, "End an API token.", kWhere, kRevokeOptions, Revoke,
+    "token revoke", "ID", 1, 1, "Revoke an API token.", kWhere, kRevokeOptions, Revoke,
 };
 const Command kTokenRotate{
-    "token rotate", "ID",   1, 1, "Give an API token a new secret and print it, this once.", kWhere,
-    kRotateOptions, Rotate,
+    "token rotate", "ID",           1,      1, "Give an API token a new secret and print it, once.",
+    kWhere,         kRotateOptions, Rotate,
 };
 
 }  // namespace everstep::cli

@@ -47,24 +47,24 @@ void Write(const TokenView& view, const std::string& text, JsonWriter& json) {
 
 Result<TokenRequest> RequestOf(const Value& body) {
   TokenRequest request;
-  request.by_operator = true;  // who has the folder
+  request.by_operator = true;  // whoever can write the folder is the operator
   request.name = ToText(body.Get("name"));
   request.tenant_id = IsSet(body, "tenantId") ? ToText(body.Get("tenantId")) : "default";
   const Value roles = body.Get("roles");
   for (const Value& name : roles.list()) {
     const auto role = RoleFromName(ToText(name));
-    if (!role) return Misused("there is no role '" + ToText(name) + "'; see docs/security.md");
+    if (!role) return Misused("unknown role '" + ToText(name) + "'; see docs/security.md");
     request.roles.Add(*role);
   }
   if (IsSet(body, "expiresAt")) request.expires_at = ParseTimestamp(ToText(body.Get("expiresAt")));
   return request;
 }
 
-class RestingTokens {
+class OfflineTokens {
  public:
-  RestingTokens(AccessTokens& tokens, AuditLog& audit) : tokens_(tokens), audit_(audit) {}
+  OfflineTokens(AccessTokens& tokens, AuditLog& audit) : tokens_(tokens), audit_(audit) {}
 
-  Result<std::string> Carry(const TokenOrder& order) {
+  Result<std::string> Execute(const TokenOrder& order) {
     const auto body = ValueFromJson(order.body.empty() ? "{}" : order.body);
     if (!body) return body.error();
     switch (order.action) {
@@ -98,7 +98,7 @@ class RestingTokens {
     if (!request) return request.error();
     const auto made = tokens_.Create(*request);
     if (!made) return made.error();
-    return Told("createToken", *made);
+    return Recorded("createToken", *made);
   }
 
   Result<std::string> Rotate(const std::string& id, std::chrono::milliseconds grace) {
@@ -107,7 +107,7 @@ class RestingTokens {
     const auto made = tokens_.Rotate(id, view->tenant_id, grace);
     if (!made) return made.error();
     if (!*made) return NotFound("the token " + id + " has ended");
-    return Told("rotateToken", **made);
+    return Recorded("rotateToken", **made);
   }
 
   Result<std::string> Revoke(const std::string& id) {
@@ -125,7 +125,7 @@ class RestingTokens {
     return *std::move(view);
   }
 
-  Result<std::string> Told(const char* action, const NewToken& made) {
+  Result<std::string> Recorded(const char* action, const NewToken& made) {
     if (const Status noted = Note(action, made.view); !noted) return noted.error();
     std::string text;
     JsonWriter json(text);
@@ -156,14 +156,14 @@ Result<std::string> ChangeTokens(const Folder& folder, const TokenOrder& order) 
   const auto store = Log::Open(options);
   if (!store) {
     Error error = WithOwner(store.error(), folder.store());
-    if (error.code == ErrorCode::kStoreLocked) error.message += "; ask it with --server URL";
+    if (error.code == ErrorCode::kStoreLocked) error.message += "; use --server URL";
     return error;
   }
   auto tokens = AccessTokens::Open(folder.path(), SystemClock(), SystemRandom());
   if (!tokens) return std::move(tokens).error();
   auto audit = AuditLog::Open(folder.path(), SystemClock(), SystemRandom());
   if (!audit) return std::move(audit).error();
-  return RestingTokens(**tokens, **audit).Carry(order);
+  return OfflineTokens(**tokens, **audit).Execute(order);
 }
 
 }  // namespace everstep::cli

@@ -58,14 +58,14 @@ class Conversation {
       : socket_(socket), reader_(socket), body_(body), out_(out) {}
 
   Visit Hold(const Arguments& arguments) {
-    if (!HearsHello()) return {Visit::End::kSilence};
+    if (!ReceivesHello()) return {Visit::End::kSilence};
     look_ = out_.look();
     if (SendFrame(socket_, Frame::Kind::kRequest, RequestText(arguments, body_, look_)) != 0) {
       return {Visit::End::kBrokenOff};
     }
     while (true) {
       pollfd watched{socket_, POLLIN, 0};
-      // Wakes up for an interrupt too.
+      // An interrupt also ends this wait.
       WaitForEither(watched);
       const bool is_there = reader_.Receive();
       while (const auto frame = reader_.Take()) {
@@ -73,12 +73,12 @@ class Conversation {
       }
       out_.Flush();
       if (!is_there) return {Visit::End::kBrokenOff};
-      Tell();
+      Forward();
     }
   }
 
  private:
-  bool HearsHello() {
+  bool ReceivesHello() {
     const auto deadline = std::chrono::steady_clock::now() + kHelloTimeout;
     while (std::chrono::steady_clock::now() < deadline) {
       pollfd watched{socket_, POLLIN, 0};
@@ -94,7 +94,7 @@ class Conversation {
   }
 
   void WaitForEither(pollfd& watched) {
-    if (InterruptCount() > told_) return;
+    if (InterruptCount() > forwarded_) return;
     poll(&watched, 1, static_cast<int>(kLookEvery.count()));
   }
 
@@ -118,9 +118,10 @@ class Conversation {
     return std::nullopt;
   }
 
-  // What the owner cannot see: interrupts, and a window that has another size.
-  void Tell() {
-    for (; told_ < InterruptCount(); ++told_) SendFrame(socket_, Frame::Kind::kInterrupt, "");
+  // Forwards what the owner cannot see: interrupts, and changes of the window size.
+  void Forward() {
+    for (; forwarded_ < InterruptCount(); ++forwarded_)
+      SendFrame(socket_, Frame::Kind::kInterrupt, "");
     if (!out_.is_open()) shutdown(socket_, SHUT_RDWR);
     if (!look_.is_terminal) return;
     out_.RefreshLook();
@@ -134,7 +135,7 @@ class Conversation {
   std::string& body_;
   Output& out_;
   Look look_;
-  int told_ = 0;  // interrupts
+  int forwarded_ = 0;  // interrupts
 };
 
 }  // namespace

@@ -9,20 +9,20 @@
 
 namespace everstep::cli {
 
-// How a visit went.
+// The outcome of a visit.
 struct Visit {
   enum class End : std::uint8_t {
-    kNobody,     // nothing listens; the store is at rest, or its owner has no socket
-    kSilence,    // somebody listens and does not answer
-    kBrokenOff,  // the owner ended before the command did; repeat it with `body`
+    kNobody,     // nothing listens: the store has no owner, or its owner has no socket
+    kSilence,    // the socket does not answer
+    kBrokenOff,  // the owner ended before the command did; to be repeated with `body`
     kAnswered,
   };
   End end = End::kNobody;
   ExitCode code = ExitCode::kOk;  // kAnswered
 };
 
-// Has the owner of the folder's store carry out the command line, with its answers on `out`.
-// `body`: what the command was prepared with; afterwards, what it is to be repeated with.
+// Lets the owner of the folder's store carry out the command line and copies its output to `out`.
+// `body` is the result of StoreCommand::prepare; on return it is what to repeat the command with.
 Visit VisitOwner(const Folder& folder, const Arguments& arguments, std::string& body, Output& out);
 
 }  // namespace everstep::cli

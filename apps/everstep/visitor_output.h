@@ -9,10 +9,12 @@
 
 namespace everstep::cli {
 
-// Answers a visitor on the owner's socket. One thread.
+// The output of a command that the owner runs for a visitor; goes to the owner's socket. Not
+// thread-safe.
 class VisitorOutput final : public Output {
  public:
-  // `closing` becomes readable when this process wants to end. Both must outlive the object.
+  // `closing` becomes readable when this process is about to end. `reader` and both descriptors
+  // must outlive the object.
   VisitorOutput(int socket, FrameReader& reader, int closing, Look look)
       : Output(look), socket_(socket), reader_(reader), closing_(closing) {}
 
@@ -23,12 +25,12 @@ class VisitorOutput final : public Output {
   bool Wait(std::chrono::milliseconds time) override;
   void Remember(std::string_view body) override;
 
-  // The command was ended by the end of this process: its exit code means nothing.
+  // Returns whether the end of this process cut the command off; its exit code is then meaningless.
   bool broken_off() const { return is_closing_; }
 
  private:
   int Send(std::string_view text) override;
-  // Waits up to `time` for the visitor to say something, and takes it.
+  // Waits up to `time` for frames of the visitor and handles them.
   void Listen(std::chrono::milliseconds time);
   void Understand(const Frame& frame);
 

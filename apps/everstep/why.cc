@@ -24,7 +24,7 @@ std::string BlockerText(const Blocker& blocker, SystemTime now, const Look& look
   if (blocker.wakes_at) {
     const std::string in =
         *blocker.wakes_at > now ? "in " + DurationText(*blocker.wakes_at - now) : "now";
-    text += "    goes on " + in + ", at " + TimeText(*blocker.wakes_at) + "\n";
+    text += "    continues " + in + ", at " + TimeText(*blocker.wakes_at) + "\n";
   }
   if (!blocker.remedy.empty()) text += "    do: " + Printable(blocker.remedy) + "\n";
   return text;
@@ -60,7 +60,7 @@ const Command kWhy{
     "RUN",
     1,
     1,
-    "Say why a run does not move: what it waits for, since which event, until when.",
+    "Explain why a run does not progress: what it waits for, since which event, until when.",
     "",
     kOptions,
     RunOnStore,
