@@ -1,6 +1,6 @@
 // everstep-schemas DIRECTORY: writes DIRECTORY/schemas/<dialect>/<event>.schema.json,
-// DIRECTORY/schemas/plan.schema.json and DIRECTORY/docs/events.md. The files that are checked in
-// are made by this program.
+// DIRECTORY/schemas/plan.schema.json and DIRECTORY/docs/events.md. This program generates
+// the checked-in files.
 
 #include <cstdio>
 #include <filesystem>

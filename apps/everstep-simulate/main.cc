@@ -23,8 +23,8 @@ using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
 struct Request {
   bool engine = false;
   std::uint64_t seed = 0;
-  std::uint64_t seeds = 0;  // zero: none was named
-  std::uint64_t steps = 0;  // zero: the simulation's own number
+  std::uint64_t seeds = 0;  // 0: no seed was given
+  std::uint64_t steps = 0;  // 0: the default of the simulation
   std::uint64_t trace_shown = kTraceShown;
   std::string bug = "none";
 };
@@ -34,22 +34,21 @@ void PrintUsage(std::FILE* out) {
       "usage: everstep-simulate [--engine] --seed N [--steps N] [--bug NAME] [--trace LINES]\n"
       "       everstep-simulate [--engine] --seeds A..B [--steps N] [--bug NAME]\n"
       "\n"
-      "Runs the log, or with --engine the whole engine, on a disk that fails, with crashes, for "
-      "one\n"
-      "seed or many, and checks that nothing acknowledged is lost and that every run comes to its\n"
-      "end. Exit code: 0 all is well, 1 a checker found something.\n"
+      "Simulates the log, or with --engine the whole engine, with crashes and a failing disk, for\n"
+      "one or more seeds, and checks that nothing acknowledged is lost and that every run reaches\n"
+      "its end. Exit code: 0 no faults, 1 a checker found a fault, 2 invalid command line.\n"
       "\n"
-      "  --engine       plans, workers, operators and clock too\n"
-      "  --seed N       this seed\n"
-      "  --seeds A..B   the seeds from A to B, B included\n"
-      "  --steps N      steps in each run (the log 400, the engine 300)\n"
-      "  --trace LINES  how much to show of a run that failed, from its end (60)\n"
-      "  --bug NAME     plant a bug that the checkers must find. Of the log:\n",
+      "  --engine       also simulate plans, workers, operators and the clock\n"
+      "  --seed N       use this seed\n"
+      "  --seeds A..B   use the seeds from A to B, including B\n"
+      "  --steps N      steps in each simulation [default: 400 for the log, 300 for the engine]\n"
+      "  --trace LINES  how many last lines of a failed trace to show [default: 60]\n"
+      "  --bug NAME     plant a bug that the checkers must find. In the log:\n",
       out);
   for (const PlantedBug bug : kPlantedBugs) {
     std::fprintf(out, "                   %s\n", std::string(Name(bug)).c_str());
   }
-  std::fputs("                 Of the engine:\n", out);
+  std::fputs("                 In the engine:\n", out);
   for (const EngineBug bug : kEngineBugs) {
     std::fprintf(out, "                   %s\n", std::string(Name(bug)).c_str());
   }
@@ -90,7 +89,7 @@ bool ParseOption(std::string_view name, std::string_view value, Request& request
   return true;
 }
 
-// Says on standard error what is wrong.
+// Parses the command line. Returns nothing, after a message on standard error, if it is invalid.
 std::optional<Request> ParseRequest(std::span<const char* const> words) {
   Request request;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -101,7 +100,7 @@ std::optional<Request> ParseRequest(std::span<const char* const> words) {
     }
     const std::string_view value = i + 1 < words.size() ? words[i + 1] : "";
     if (!ParseOption(name, value, request)) {
-      std::fprintf(stderr, "everstep-simulate: cannot read '%s %s'\n", words[i],
+      std::fprintf(stderr, "everstep-simulate: invalid option '%s %s'\n", words[i],
                    std::string(value).c_str());
       return std::nullopt;
     }
@@ -110,8 +109,8 @@ std::optional<Request> ParseRequest(std::span<const char* const> words) {
   const bool known = request.engine ? EngineBugNamed(request.bug).has_value()
                                     : PlantedBugNamed(request.bug).has_value();
   if (request.seeds > 0 && known) return request;
-  std::fputs(known ? "everstep-simulate: --seed is missing\n"
-                   : "everstep-simulate: there is no such bug to plant\n",
+  std::fputs(known ? "everstep-simulate: --seed or --seeds is missing\n"
+                   : "everstep-simulate: unknown --bug\n",
              stderr);
   return std::nullopt;
 }
@@ -171,8 +170,8 @@ void PrintTrace(const std::vector<std::string>& trace, std::size_t shown) {
   }
 }
 
-// Runs the seeds one after the other. A failing one runs again, listening: the same options give
-// the same run.
+// Simulates the seeds one after the other. A failing seed is simulated again with a trace: the same
+// options give the same simulation.
 template <typename Simulate, typename Options>
 int RunSeeds(const Simulate& simulate, Options options, const Request& request) {
   decltype(simulate(options).counts) counts;
@@ -185,10 +184,10 @@ int RunSeeds(const Simulate& simulate, Options options, const Request& request) 
     PrintTrace(simulate(options).trace, request.trace_shown);
     std::printf("seed %llu found:\n", static_cast<unsigned long long>(options.seed));
     for (const std::string& finding : report.findings) std::printf("  %s\n", finding.c_str());
-    std::printf("again: %s\n", ReproduceCommand(options).c_str());
+    std::printf("to reproduce: %s\n", ReproduceCommand(options).c_str());
     return kExitFound;
   }
-  std::printf("%llu seeds from %llu, all is well\n", static_cast<unsigned long long>(request.seeds),
+  std::printf("%llu seeds from %llu, no faults\n", static_cast<unsigned long long>(request.seeds),
               static_cast<unsigned long long>(request.seed));
   for (const auto& [what, count] : CountsOf(counts)) {
     std::printf("  %-28s %llu\n", what, static_cast<unsigned long long>(count));

@@ -110,7 +110,7 @@ const Command kStart{
     "FILE|PLAN",
     1,
     1,
-    "Start a run of a plan and print its id, without waiting for its end.",
+    "Start a run of a plan and print the run id, without waiting for its end.",
     "PLAN is a plan that is registered with the server: ID or ID@VERSION. The server, or the\n"
     "process that has the data folder open, runs it. If no process has the folder open, the run\n"
     "is recorded and begins when 'run' or 'serve' opens the folder.",

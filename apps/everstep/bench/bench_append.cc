@@ -32,10 +32,10 @@ struct Rate {
   double cpu_micros_per_event;
 };
 
-// All events through the public API, by several appenders in batches.
+// Appends all events through the public API, by several appenders in batches.
 Rate AppendOurs(Log& log, const Workload& work, std::vector<double>& batch_micros) {
   std::vector<std::vector<double>> latencies(kAppenders);
-  // Each appender has runs of its own; batches do not care where a run ends.
+  // Each appender has runs of its own; a batch may span several runs.
   const std::size_t runs = work.size() / Workload::kEventsPerRun;
   std::latch ready(kAppenders + 1);
   std::vector<std::thread> appenders;
@@ -67,7 +67,7 @@ Rate AppendOurs(Log& log, const Workload& work, std::vector<double>& batch_micro
   return {events / wall_used, cpu_used / events * 1e6};
 }
 
-// The store engine alone: one row of the same bytes per event, synced batches, one thread.
+// Writes to the store engine alone: one row of the same size per event, synced batches, one thread.
 Rate AppendRaw(KeyValue& raw, std::size_t events, std::size_t row_bytes, std::uint64_t& serial) {
   const std::string value(row_bytes > 16 ? row_bytes - 16 : 1, 'x');
   const double cpu = CpuSeconds();
@@ -127,7 +127,7 @@ void LoneAppender(std::size_t row_bytes, BenchReport& report) {
   const std::string value(row_bytes, 'x');
   std::vector<double> ours, limit;
   for (std::size_t i = 0; i < work.size(); ++i) {
-    // Turn and turn about, so that both see the same machine.
+    // Alternate, so that both are measured under the same conditions.
     double begin = WallSeconds();
     const auto batch = raw->NewBatch();
     batch->Put(Table::kEvents, std::to_string(i), value);
@@ -149,10 +149,10 @@ constexpr std::string_view kParts[] = {"all", "throughput", "lone", "growth", "r
 constexpr OptionSpec kOptions[] = {
     {"only", OptionKind::kWord, "PART", "all, throughput, lone, growth, runs or fold", "all",
      kParts, false},
-    {"events", OptionKind::kCount, "N", "events of the throughput part", "300000", {}, false},
-    {"growth", OptionKind::kCount, "N", "events of the run that grows", "1000000", {}, false},
-    {"runs", OptionKind::kCount, "N", "runs of the store that grows", "100000", {}, false},
-    {"json", OptionKind::kText, "FILE", "add the figures to this array", "", {}, false},
+    {"events", OptionKind::kCount, "N", "events for the part throughput", "300000", {}, false},
+    {"growth", OptionKind::kCount, "N", "events of the growing run", "1000000", {}, false},
+    {"runs", OptionKind::kCount, "N", "runs of the growing store", "100000", {}, false},
+    {"json", OptionKind::kText, "FILE", "add the results to this JSON array", "", {}, false},
 };
 
 ExitCode Run(const Arguments& arguments, Output& out) {
@@ -184,9 +184,10 @@ const Command kBenchAppend = {"bench append",
                               0,
                               0,
                               "Measure appends, growth, folding and snapshots on this machine.",
-                              "Each figure stands beside the raw limit of the same run: machines "
-                              "are shared and noisy, ratios\n"
-                              "are what counts. Uses a temporary directory and removes it.",
+                              "Results are compared with a raw limit that is measured in the same "
+                              "run: on shared,\n"
+                              "noisy machines only the ratios are meaningful. Uses a temporary "
+                              "directory and removes it.",
                               kOptions,
                               Run};
 

@@ -1,4 +1,4 @@
-// The event bus: how fast sinks are served, and what a dead one costs the engine.
+// The event bus: how fast events are delivered to sinks, and what an unreachable sink costs.
 
 #include <nats/nats.h>
 
@@ -28,9 +28,9 @@ constexpr std::string_view kParts[] = {"all", "webhook", "nats", "dead"};
 constexpr OptionSpec kOptions[] = {
     {"only", OptionKind::kWord, "PART", "all, webhook, nats or dead", "all", kParts, false},
     {"events", OptionKind::kCount, "N", "events to deliver", "100000", {}, false},
-    {"rounds", OptionKind::kCount, "N", "of the part dead", "3", {}, false},
-    {"nats-server", OptionKind::kText, "PROGRAM", "of the part nats", "nats-server", {}, false},
-    {"json", OptionKind::kText, "FILE", "add the figures to this array", "", {}, false},
+    {"rounds", OptionKind::kCount, "N", "rounds of the part dead", "3", {}, false},
+    {"nats-server", OptionKind::kText, "PROGRAM", "for the part nats", "nats-server", {}, false},
+    {"json", OptionKind::kText, "FILE", "add the results to this JSON array", "", {}, false},
 };
 
 constexpr std::string_view kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -60,7 +60,7 @@ std::string WebhookSink(const std::string& address) {
          R"(/","secrets":["secret:hook"]}})";
 }
 
-// Takes webhooks and counts the events in them.
+// Receives webhooks and counts the events in them.
 class Receiver final : public HttpHandler {
  public:
   Receiver() {
@@ -111,7 +111,7 @@ void Webhook(std::size_t events, BenchReport& report) {
   report.Add("server CPU", (server.CpuSeconds() - cpu) / count * 1e6, "µs/event");
 }
 
-// A broker of our own, with a stream for all events.
+// A private NATS server with a stream for all events.
 class Broker {
  public:
   explicit Broker(const std::string& program) {
@@ -178,7 +178,7 @@ void Nats(std::size_t events, const std::string& program, BenchReport& report) {
   report.Add("server CPU", (server.CpuSeconds() - cpu) / count * 1e6, "µs/event");
 }
 
-// Both servers take turns, so that the machine's moods concern both.
+// The servers take turns, so that load on the machine affects both.
 void Dead(std::size_t events, std::size_t rounds, BenchReport& report) {
   const BenchServer without;
   const BenchServer with;
@@ -224,11 +224,11 @@ const Command kBenchBus = {
     "",
     0,
     0,
-    "Measure the event bus on this machine: webhooks, NATS, a dead sink.",
-    "Fills a server's log, then makes a sink that starts from the beginning, "
-    "and waits until all is\nthere. The part dead appends to a server with a "
-    "sink that is down beside one without. NATS\nneeds nats-server. Uses "
-    "temporary directories and removes them.",
+    "Measure the event bus on this machine: webhooks, NATS, an unreachable sink.",
+    "Fills the log of a server, then creates a sink that starts from the beginning and waits\n"
+    "until everything is delivered. The part dead compares appends to a server with an\n"
+    "unreachable sink and to one without. The part nats needs nats-server. Uses and removes\n"
+    "temporary directories.",
     kOptions,
     Run};
 

@@ -51,7 +51,8 @@ std::string BenchChild::ReadLine() {
   return line;
 }
 
-// Of proc(5): the 14th and 15th field, in ticks; the second may hold spaces and ends with ")".
+// Fields 14 and 15 of /proc/PID/stat, in ticks (proc(5)). The second field may contain spaces and
+// ends with ")".
 double BenchChild::CpuSeconds() const {
   const std::string text = ReadFile("/proc/" + std::to_string(process_.id()) + "/stat");
   const std::size_t name_end = text.rfind(')');

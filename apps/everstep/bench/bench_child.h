@@ -9,13 +9,13 @@
 
 namespace everstep::cli {
 
-// This program once more, as another process; killed with the object. Made, used and destroyed on
-// one thread.
+// This program as a child process, which is killed with the object. Must be created, used and
+// destroyed on one thread.
 class BenchChild {
  public:
   explicit BenchChild(const std::vector<std::string>& arguments);
 
-  // The next line of its output. Aborts when it ends before.
+  // Returns the next line of its output. Aborts if the output ends first.
   std::string ReadLine();
   double CpuSeconds() const;
   double ResidentMegabytes() const;
@@ -25,7 +25,7 @@ class BenchChild {
   std::string output_;
 };
 
-// `everstep serve` on a folder and port of its own.
+// `everstep serve` with its own data folder and port.
 class BenchServer {
  public:
   enum class Access : bool { kOpen, kTokens };  // kOpen: --dev
@@ -33,10 +33,10 @@ class BenchServer {
 
   const std::string& address() const { return address_; }
   std::string data() const { return folder_.path() + "/data"; }
-  std::string admin_token() const;  // of one with tokens
+  std::string admin_token() const;  // requires Access::kTokens
   double CpuSeconds() const { return child_->CpuSeconds(); }
   double ResidentMegabytes() const { return child_->ResidentMegabytes(); }
-  double ready_seconds() const { return ready_seconds_; }  // from its start to "listening"
+  double ready_seconds() const { return ready_seconds_; }  // from the start to "listening"
 
  private:
   ScratchDirectory folder_;

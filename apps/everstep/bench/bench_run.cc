@@ -24,7 +24,7 @@ std::string Sequential(std::size_t steps) {
   return plan + "]}";
 }
 
-// `chains` rows of steps beside each other.
+// `chains` parallel chains of steps.
 std::string Wide(std::size_t steps, std::size_t chains) {
   std::string plan = R"({"metadata":{"planId":"wide","planVersion":"1"},"steps":[)";
   for (std::size_t i = 0; i < steps; ++i) {
@@ -48,7 +48,7 @@ constexpr std::string_view kParked = R"({"metadata":{"planId":"parked","planVers
 constexpr std::string_view kSleeping = R"({"metadata":{"planId":"sleeping","planVersion":"1"},
 "steps":[{"stepId":"sleep","kind":"sleep","inputs":{"duration":"1h"}}]})";
 
-// An engine on a store of its own, and a window of runs in flight.
+// An engine on its own store, with counters of started and ended runs.
 class Bench {
  public:
   explicit Bench(std::function<void(const std::string&)> on_end = {}) : on_end_(std::move(on_end)) {
@@ -71,7 +71,7 @@ class Bench {
 
   LocalEngine& engine() { return static_cast<LocalEngine&>(*engine_); }
 
-  // Submits a start without waiting for it.
+  // Submits a start without waiting for the answer.
   void Submit(std::string_view plan, std::string run_id, std::string inputs = {}) {
     StartRequest request;
     request.plan = plan;
@@ -107,7 +107,7 @@ class Bench {
   ScratchDirectory directory_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t started_ = 0;  // guarded by mutex_, as the next
+  std::size_t started_ = 0;  // guarded by mutex_, like the next two
   std::size_t ended_ = 0;
   std::size_t target_ = 0;
   std::unique_ptr<Engine> engine_;
@@ -152,7 +152,7 @@ void Lone(BenchReport& report) {
   report.AtMost("step of a lone run / raw", Quantile(micros, 0.5) / raw, "x", 1.6);
 }
 
-// CPU of the first and of the last part of a long run.
+// Compares the CPU time of the first and the last part of a long run.
 void Long(std::size_t steps, BenchReport& report) {
   Bench bench;
   const std::string plan = Wide(steps, 16);
@@ -177,7 +177,7 @@ void Long(std::size_t steps, BenchReport& report) {
     const Mark end = at(to);
     return (end.cpu - begin.cpu) / static_cast<double>(end.steps - begin.steps) * 1e6;
   };
-  // The first thousand also pay for a cold process; the second are the first warm ones.
+  // Skip the first thousand steps, which also warm up the process.
   const double first = cpu_between(kPart, 4 * kPart);
   const double last = cpu_between(steps - 4 * kPart, steps - kPart);
   report.Add("first 3,000 of " + std::to_string(steps) + " steps", first, "µs CPU/step");
@@ -216,7 +216,7 @@ void Timers(std::size_t runs, BenchReport& report) {
     late.push_back(lateness);
   });
   const double before = ResidentMegabytes();
-  // Time enough to start them all before the first falls due.
+  // Leaves enough time to start all runs before the first is due.
   const Timestamp first = SystemClock().Now() + std::chrono::milliseconds(runs / 6 + 3000);
   for (std::size_t run = 0; run < runs; ++run) {
     const double offset = kSpreadSeconds * static_cast<double>(run) / static_cast<double>(runs);
@@ -261,11 +261,11 @@ constexpr std::string_view kParts[] = {"all",  "throughput", "lone",    "long",
 constexpr OptionSpec kOptions[] = {
     {"only", OptionKind::kWord, "PART", "all, throughput, lone, long, loop, timers or recovery",
      "all", kParts, false},
-    {"runs", OptionKind::kCount, "N", "runs of the throughput part", "20000", {}, false},
+    {"runs", OptionKind::kCount, "N", "runs of the part throughput", "20000", {}, false},
     {"steps", OptionKind::kCount, "N", "steps of the long plan", "100000", {}, false},
     {"parked", OptionKind::kCount, "N", "runs parked on timers", "100000", {}, false},
     {"in-flight", OptionKind::kCount, "N", "runs to recover", "10000", {}, false},
-    {"json", OptionKind::kText, "FILE", "add the figures to this array", "", {}, false},
+    {"json", OptionKind::kText, "FILE", "add the results to this JSON array", "", {}, false},
 };
 
 ExitCode Run(const Arguments& arguments, Output& out) {
@@ -291,9 +291,9 @@ const Command kBenchRun = {"bench run",
                            0,
                            0,
                            "Measure runs of plans on this machine: steps, timers, recovery.",
-                           "Each figure stands beside the raw limit of the same run where there is "
-                           "one: machines are\nshared and noisy, ratios are what counts. Uses "
-                           "temporary directories and removes them.",
+                           "Where possible, results are compared with a raw limit measured in the "
+                           "same run: on shared,\nnoisy machines only the ratios are meaningful. "
+                           "Uses and removes temporary directories.",
                            kOptions,
                            Run};
 

@@ -19,10 +19,10 @@ constexpr OptionSpec kOptions[] = {
     {"batched", OptionKind::kCount, "N", "events of the part batches", "300000", {}, false},
     {"runs", OptionKind::kCount, "N", "runs of the part one-step", "20000", {}, false},
     {"ten-step-runs", OptionKind::kCount, "N", "runs of the part ten-step", "10000", {}, false},
-    {"followers", OptionKind::kCount, "N", "of events, over SSE", "10000", {}, false},
-    {"json", OptionKind::kText, "FILE", "add the figures to this array", "", {}, false},
-    {"as-worker", OptionKind::kText, "URL", "be the worker of another bench", "", {}, false},
-    {"slots", OptionKind::kCount, "N", "tasks at once, of a worker", "512", {}, false},
+    {"followers", OptionKind::kCount, "N", "followers of events, over SSE", "10000", {}, false},
+    {"json", OptionKind::kText, "FILE", "add the results to this JSON array", "", {}, false},
+    {"as-worker", OptionKind::kText, "URL", "be the worker for another bench", "", {}, false},
+    {"slots", OptionKind::kCount, "N", "tasks at a time, for --as-worker", "512", {}, false},
 };
 
 ExitCode Run(const Arguments& arguments, Output& out) {
@@ -57,10 +57,10 @@ const Command kBenchServe = {"bench serve",
                              0,
                              0,
                              "Measure the server on this machine: requests, appends, remote work.",
-                             "Starts servers as processes of their own and drives them over "
-                             "loopback. Each figure stands\nbeside its target; the limit is the "
-                             "bare server in the same run. Uses temporary directories\nand removes "
-                             "them.",
+                             "Starts servers as child processes and drives them over loopback. "
+                             "Results are shown with their\ntargets; the limit is a bare request "
+                             "(GET /livez), measured in the same run. Uses and removes\ntemporary "
+                             "directories.",
                              kOptions,
                              Run};
 

@@ -10,10 +10,10 @@ namespace everstep::cli {
 
 struct RowCounts {
   std::size_t rows = 0;
-  std::size_t bytes = 0;  // of keys and values
+  std::size_t bytes = 0;  // of their keys and values
 };
 
-// Tables that count what is put into them.
+// A KeyValue that counts the rows that are put into it.
 class CountingKeyValue final : public KeyValue {
  public:
   CountingKeyValue(std::unique_ptr<KeyValue> tables, std::shared_ptr<RowCounts> counts)

@@ -63,7 +63,7 @@ LoadClient::LoadClient(const std::string& address, std::size_t connections)
   }
 }
 
-// Requests are small beside the buffers of a socket, so that sending does not wait for long.
+// Requests are small compared with socket buffers, so sending does not block for long.
 void LoadClient::SendOutput() {
   const std::size_t together = batch_.usable() ? std::min(sending_.size(), SendBatch::kMost) : 0;
   for (std::size_t i = 0; i < together; ++i) {

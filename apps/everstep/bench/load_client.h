@@ -12,27 +12,28 @@
 
 namespace everstep::cli {
 
-// Keep-alive connections to one server, driven by one thread and as little else as possible: what
-// is measured is the server. Aborts when the server goes away.
+// Keep-alive connections to one server, driven by one thread with as little work as possible, so
+// that the server is measured and not the client. Aborts if the server closes a connection.
 class LoadClient {
  public:
   struct Answer {
     int status = 0;
-    std::string_view body;  // until the callback returns
+    std::string_view body;  // valid until the callback returns
   };
-  // The next request of a connection, as it goes over the wire, which stays until it is answered;
-  // nothing: none for now.
+  // Returns the next request of a connection in wire format, which must stay valid until it is
+  // answered, or nothing if there is none for now.
   using Next = std::function<std::optional<std::string_view>(std::size_t connection)>;
   using Answered = std::function<void(std::size_t connection, const Answer& answer)>;
 
   // "127.0.0.1:7377"
   LoadClient(const std::string& address, std::size_t connections);
 
-  // One request at a time on each connection, until `over` says so and all are answered. Who had no
-  // request is asked again every millisecond, after `over`.
+  // Sends one request at a time on each connection, until `over` returns true and all requests are
+  // answered. While a connection has no request, `over` and `next` are called every millisecond.
   void Run(const Next& next, const Answered& answered, const std::function<bool()>& over);
 
-  // One request, one answer, on the first connection.
+  // Sends one request on the first connection and returns the body of the answer. Aborts if the
+  // status is not the expected one.
   std::string Call(const std::string& request, int expected_status);
 
   static std::string Get(std::string_view target);
@@ -41,14 +42,14 @@ class LoadClient {
  private:
   struct Connection {
     UniqueFd fd;
-    std::string_view output;  // not taken by the socket yet
+    std::string_view output;  // not yet written to the socket
     std::string input;
     bool busy = false;
   };
 
-  // All that have something to send, together.
+  // Sends the output of all connections in `sending_`.
   void SendOutput();
-  // Takes what has come; true: an answer is whole.
+  // Reads what has arrived. Returns whether the answer is complete.
   bool Read(Connection& connection, Answer& answer);
 
   UniqueFd poll_;
@@ -58,7 +59,7 @@ class LoadClient {
   std::size_t busy_ = 0;
 };
 
-// A connection to "host:port" of this machine.
+// Connects to an IPv4 "address:port". Returns an invalid descriptor on failure.
 UniqueFd ConnectTo(const std::string& address);
 
 }  // namespace everstep::cli

@@ -11,7 +11,7 @@
 namespace everstep::cli {
 namespace {
 
-// Three figures are all that a shared machine is good for.
+// Formats about three significant digits; a shared machine measures no more precisely.
 std::string Rounded(double value) {
   char text[64];
   const double size = std::abs(value);

@@ -11,19 +11,20 @@
 
 namespace everstep::cli {
 
-// What a bench measured: a table for people, an array of
-// {bench, metric, value, unit, target, ok} for machines. Nothing here fails a build.
+// The results of a bench: a table for people, and an array of
+// {bench, metric, value, unit, target, ok} for programs. A missed target does not fail the build.
 class BenchReport {
  public:
   explicit BenchReport(std::string_view bench) : bench_(bench) {}
 
-  // A target is an upper or a lower bound; without one the figure only informs.
+  // AtMost and AtLeast add a value with a target; Add adds one without.
   void Add(std::string_view metric, double value, std::string_view unit);
   void AtMost(std::string_view metric, double value, std::string_view unit, double bound);
   void AtLeast(std::string_view metric, double value, std::string_view unit, double bound);
 
   std::string Table() const;
-  // Adds the rows to the array in `path`, which is made when it is not there. False: cannot write.
+  // Adds the rows to the array in the file `path`, which is created if missing. Returns false if it
+  // cannot be written.
   bool AddToJson(const std::string& path) const;
 
  private:
@@ -39,7 +40,7 @@ class BenchReport {
   std::vector<Row> rows_;
 };
 
-// The tables, and the file that `--json` names, if it does.
+// Writes the tables, and the file that --json names, if given.
 ExitCode WriteReports(std::span<const BenchReport> reports, const Arguments& arguments,
                       Output& out);
 

@@ -37,7 +37,7 @@ void AppendAll(Log& log, Dialect dialect, const Workload& work) {
   }
 }
 
-// The CPU time of appending the workload, per event.
+// Returns the CPU time per event of appending the workload.
 double MicrosPerEvent(Log& log, Dialect dialect, const Workload& work) {
   const double cpu = CpuSeconds();
   AppendAll(log, dialect, work);
@@ -86,7 +86,7 @@ void RunGrows(std::size_t events, BenchReport& report) {
     std::snprintf(metric, sizeof(metric), "CPU, events up to %zu", (window + 1) * work.size());
     report.Add(metric, micros.back(), "µs/event");
   }
-  // Thirds, not single windows: a compaction more or less falls into any of them.
+  // Compare thirds instead of single windows: each window may have one compaction more or less.
   const auto mean = [&](std::size_t from, std::size_t to) {
     double sum = 0;
     for (std::size_t i = from; i < to; ++i) sum += micros[i];
@@ -102,7 +102,7 @@ void StoreGrows(std::size_t runs, BenchReport& report) {
   constexpr std::size_t kWindows = 10;
   std::vector<double> micros;
   std::uint64_t run = 0;
-  // The first window fills caches and buffers that are there however many runs follow.
+  // The first window fills caches and buffers of constant size.
   double resident_at_tenth = 0;
   for (std::size_t window = 0; window < kWindows; ++window) {
     work.Clear();
@@ -149,7 +149,7 @@ void Folding(BenchReport& report) {
   report.AtMost("the same behind 200,000 further events / before", long_history / short_history,
                 "x", 1.5);
 
-  // The stored bytes of runs of ten steps, decoded and folded.
+  // Decode and fold the stored records of a run of ten steps.
   std::vector<std::string> records;
   const auto reader = log.store().Read();
   const auto run = reader->FindRun(RunId(Workload::RunName(1)));

@@ -8,16 +8,16 @@
 
 namespace everstep::cli {
 
-// Bytes of all rows that an average event of the workload writes.
+// Returns the average number of row bytes that an event of the workload writes.
 std::size_t RowBytesPerEvent();
 
-// One run to `events` events: does the millionth cost what the first did?
+// Grows one run to `events` events: does the last event cost as much as the first?
 void RunGrows(std::size_t events, BenchReport& report);
 
-// The store to `runs` runs that rest: what do they cost in time and memory?
+// Grows the store to `runs` waiting runs: how much time and memory do they cost?
 void StoreGrows(std::size_t runs, BenchReport& report);
 
-// Decoding and folding a log; a snapshot of a live run beside one with a long history.
+// Measures decoding and folding a log, and snapshots of runs with a short and a long history.
 void Folding(BenchReport& report);
 
 }  // namespace everstep::cli

@@ -9,8 +9,8 @@ namespace everstep::cli {
 namespace {
 
 constexpr std::size_t kConnections = 64;
-// Of each kind, in turns: the machine may not be the same all the time. A turn lasts about a third
-// of a second, so that little of it is its beginning on new connections.
+// Both kinds of requests alternate, since the load on the machine may change. A turn lasts about a
+// third of a second, so that its start on new connections is a small part of it.
 constexpr std::size_t kTurns = 12;
 constexpr std::size_t kHellosPerTurn = 45'000;
 constexpr std::string_view kTarget = "/v1/events?dialect=contract";
@@ -19,7 +19,7 @@ struct Rate {
   double requests = 0;
   double seconds = 0;
   double server_cpu_seconds = 0;
-  std::vector<double> micros;  // of each
+  std::vector<double> micros;  // of each request
 
   double per_second() const { return requests / seconds; }
   double server_cpu_micros() const { return server_cpu_seconds / requests * 1e6; }
@@ -32,7 +32,7 @@ struct Rate {
   }
 };
 
-// Each connection sends its own list, in order.
+// Sends the requests: each connection sends its own list, in order.
 Rate Measure(const BenchServer& server, const std::vector<std::vector<std::string>>& requests,
              int expected_status) {
   LoadClient client(server.address(), requests.size());
@@ -52,7 +52,7 @@ Rate Measure(const BenchServer& server, const std::vector<std::vector<std::strin
       },
       [&](std::size_t number, const LoadClient::Answer& answer) {
         EVERSTEP_ASSERT(answer.status == expected_status);
-        // A batch is answered the same when some of its events were refused.
+        // A batch is answered with the same status if some of its events were refused.
         EVERSTEP_ASSERT(expected_status != 200 ||
                         answer.body.find("\"code\"") == std::string_view::npos);
         micros.push_back((WallSeconds() - sent_at[number]) * 1e6);
@@ -62,7 +62,7 @@ Rate Measure(const BenchServer& server, const std::vector<std::vector<std::strin
           std::move(micros)};
 }
 
-// Runs of ten steps; each connection has runs of its own.
+// Requests that append runs of ten steps; each connection has its own runs.
 std::vector<std::vector<std::string>> Appends(std::size_t events, std::size_t batch,
                                               std::size_t first_run = 0) {
   std::vector<std::vector<std::string>> requests(kConnections);
@@ -98,7 +98,7 @@ void ServeAppends(std::size_t events, BenchReport& report) {
   Rate appends;
   for (std::size_t turn = 0; turn < kTurns; ++turn) {
     limit.Add(Hello(server));
-    const std::size_t first_run = turn * events;  // more than a turn has
+    const std::size_t first_run = turn * events;  // more than the runs of a turn
     appends.Add(Measure(server, Appends(events / kTurns, 1, first_run), 201));
   }
   report.Add("limit: GET /livez, 64 connections", limit.per_second(), "requests/s");

@@ -1,4 +1,5 @@
-// One tenant asks for what takes the server longest; another asks for little, and somebody probes.
+// One tenant sends the most expensive requests; meanwhile the latency of cheap requests of another
+// tenant and of a probe is measured.
 
 #include <sys/socket.h>
 
@@ -27,19 +28,19 @@ constexpr double kSecondsEach = 2;
 constexpr std::size_t kRunIdBytes = 31;
 constexpr double kDelayMostMs = 100;
 
-// A connection that is made again when the server closes it.
+// A client that connects again if the server closes its connection.
 class PatientClient {
  public:
   explicit PatientClient(std::string address) : address_(std::move(address)) {}
 
-  // The status of the answer; zero: the connection was closed instead.
+  // Returns the status of the answer, or 0 if the connection was closed instead.
   int Call(const std::string& request) {
     if (!fd_) fd_ = ConnectTo(address_);
     if (!fd_) return 0;
     std::string_view rest = request;
     while (!rest.empty()) {
       const ssize_t sent = ::send(fd_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-      if (sent <= 0) break;  // an answer may have come before the end of the body
+      if (sent <= 0) break;  // the server may answer before the end of the body
       rest.remove_prefix(static_cast<std::size_t>(sent));
     }
     const int status = ReadAnswer();
@@ -117,7 +118,7 @@ class FairnessBench {
     other_ = Token("other");
   }
 
-  // `asks` are sent over and over, on many connections.
+  // Measures while `asks` are sent repeatedly on many connections.
   void Measure(const std::string& name, std::vector<Ask> asks) {
     std::vector<std::string> texts;
     for (const Ask& ask : asks) texts.push_back(Text(hostile_, ask));
@@ -152,7 +153,7 @@ class FairnessBench {
     report_.Add(name + ": server, resident", server_.ResidentMegabytes(), "MB");
   }
 
-  // Once, before; must be answered so. The body of the answer.
+  // Sends a request before a measurement. Returns the body of the answer; aborts on another status.
   const std::string& Prepare(const Ask& ask, int expected) {
     const int status = admin_.Call(Text(hostile_, ask));
     if (status != expected) std::fprintf(stderr, "everstep: %s\n", admin_.body().c_str());
@@ -242,7 +243,7 @@ void WriteCall(CborWriter& cbor, std::string_view type, const std::string& run,
   cbor.End();
 }
 
-// A thousand attr_set of one run.
+// A thousand attr_set calls for one run.
 Ask Attributes(const std::string& run) {
   const std::string body = CborOf([&](CborWriter& cbor) {
     cbor.BeginMap();
@@ -281,7 +282,7 @@ Ask NewRun() {
   return {"POST", "/v1/devkit", body, "application/cbor"};
 }
 
-// Ten expressions that each take as many operations as one may.
+// Ten expressions that each take as many operations as one expression may.
 std::string CostlyInputs() {
   std::string inputs = "{";
   for (char name = 'a'; name <= 'j'; ++name) {
@@ -290,7 +291,7 @@ std::string CostlyInputs() {
   return inputs + "}";
 }
 
-// Every step of every run takes a lane as long as a step can.
+// Every step of every run occupies a lane for as long as a step can.
 Ask StepInputs() {
   std::string plan = "metadata: {planId: costly, planVersion: '1'}\nsteps:\n";
   for (int i = 0; i < 50; ++i) {
@@ -299,7 +300,7 @@ Ask StepInputs() {
   return {"POST", "/v1/runs", StartOf(plan)};
 }
 
-// A large result that is named over and over.
+// A large result that is referenced very often.
 Ask LargeResults() {
   std::string plan =
       "metadata: {planId: results, planVersion: '1'}\n"
@@ -312,7 +313,7 @@ Ask LargeResults() {
   return {"POST", "/v1/runs", StartOf(plan)};
 }
 
-// Events that carry as much text as a batch may have.
+// Events with as much text as a batch may have.
 Ask LargeEvents() {
   std::string body = "[";
   for (int i = 0; i < 600; ++i) {
@@ -388,7 +389,7 @@ void ServeFairness(BenchReport& report) {
   bench.Measure("lists", {{"GET", "/v1/runs?limit=1000&errorCode=NONE"},
                           {"GET", "/v1/events?limit=1000"},
                           {"GET", "/v1/runs/" + run + "/events?limit=1000"}});
-  // Last: the runs go on when nobody starts any more.
+  // Last, because these runs continue after the measurement.
   bench.Measure("large results", {LargeResults()});
   bench.Measure("step inputs", {StepInputs()});
 }

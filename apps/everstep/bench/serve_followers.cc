@@ -11,9 +11,9 @@
 namespace everstep::cli {
 namespace {
 
-constexpr std::size_t kOtherFiles = 300;  // of the server: its store, mostly
+constexpr std::size_t kOtherFiles = 300;  // of the server, mostly of its store
 
-// Files that this process and its children may open.
+// Raises the limit of open files for this process and its children. Returns the new limit.
 std::size_t RaiseFileLimit() {
   rlimit limit{};
   EVERSTEP_ASSERT(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
@@ -23,7 +23,7 @@ std::size_t RaiseFileLimit() {
   return limit.rlim_cur;
 }
 
-// Reads until the stream has begun.
+// Reads until the stream has begun. Returns false if it ends before.
 bool Begins(int fd) {
   std::string input;
   while (input.find("retry:") == std::string::npos) {
@@ -54,7 +54,7 @@ void ServeFollowers(std::size_t followers, BenchReport& report) {
     UniqueFd fd = ConnectTo(server.address());
     if (!fd || ::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) break;
     open.push_back(std::move(fd));
-    // Some ahead, so that neither side waits for each one.
+    // Connect some ahead, so that neither side waits for each connection.
     constexpr std::size_t kAhead = 64;
     if (i >= kAhead && !Begins(open[i - kAhead].get())) break;
   }

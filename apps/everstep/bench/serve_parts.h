@@ -7,13 +7,14 @@
 
 namespace everstep::cli {
 
-// Each starts a server of its own, as another process, and drives it over loopback.
+// Each function starts its own server as a child process and drives it over loopback, unless it
+// takes a server.
 
-// The bare server (GET /livez) as the limit; then durable appends, one event a request.
+// Measures GET /livez as the limit, and durable appends with one event per request.
 void ServeAppends(std::size_t events, BenchReport& report);
-// Batches of a hundred.
+// Measures appends in batches of a hundred.
 void ServeBatches(std::size_t events, BenchReport& report);
-// Appends to a server in batches of a hundred over 64 connections; its runs are numbered from
+// Appends to a server in batches of a hundred over 64 connections. The runs are numbered from
 // `first_run` on.
 class BenchServer;
 struct AppendedBatches {
@@ -23,17 +24,20 @@ struct AppendedBatches {
 };
 AppendedBatches AppendInBatches(const BenchServer& server, std::size_t events,
                                 std::size_t first_run);
-// Runs of `steps` steps by a worker process: a bounded number in flight, then clients that wait.
+// Measures runs of `steps` steps with a worker process: first with a bounded number in flight, then
+// with clients that wait for the end.
 void ServeRuns(std::size_t steps, std::size_t runs, BenchReport& report);
-// One client, one run at a time, beside a raw synced write.
+// Measures one client with one run at a time, compared with a raw synced write.
 void ServeLone(BenchReport& report);
-// Followers of events that see none.
+// Measures followers of events while there are no events.
 void ServeFollowers(std::size_t followers, BenchReport& report);
+// Measures start and memory of an idle server.
 void ServeIdle(BenchReport& report);
-// How long a probe and a cheap request of one tenant wait while another asks for the worst.
+// Measures how long a probe and cheap requests of one tenant take while another tenant sends the
+// most expensive requests.
 void ServeFairness(BenchReport& report);
 
-// The worker process of ServeRuns; until it is killed or interrupted.
+// The worker process of ServeRuns. Runs until it is killed or interrupted.
 bool ServeAsWorker(const std::string& url, std::size_t slots);
 
 }  // namespace everstep::cli

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kConnections = 64;
 constexpr std::size_t kInFlight = 512;
-constexpr auto kCompleted = static_cast<std::size_t>(RunStatus::kCompleted);  // of RunCounts
+constexpr auto kCompleted = static_cast<std::size_t>(RunStatus::kCompleted);  // in RunCounts
 constexpr double kStalledSeconds = 60;
 constexpr double kCountEvery = 0.005;
 constexpr std::string_view kKind = "bench.work";
@@ -55,7 +55,7 @@ struct Usage {
   double worker;
 };
 
-// Starts runs as fast as they complete, with a bounded number under way.
+// Starts runs as fast as they complete, with a bounded number in flight.
 void Flood(Pair& pair, const std::string& start, std::size_t runs) {
   LoadClient client(pair.server.address(), kConnections);
   LoadClient looker(pair.server.address(), 1);
@@ -87,7 +87,7 @@ void Flood(Pair& pair, const std::string& start, std::size_t runs) {
 std::vector<double> StartAndWait(Pair& pair, const std::string& start, std::size_t connections,
                                  std::size_t runs) {
   LoadClient client(pair.server.address(), connections);
-  std::vector<std::string> wait(connections);  // empty: it starts a run next
+  std::vector<std::string> wait(connections);  // empty: the next request starts a run
   std::vector<double> begun(connections, 0);
   std::vector<double> micros;
   std::size_t sent = 0;
@@ -118,7 +118,7 @@ std::vector<double> StartAndWait(Pair& pair, const std::string& start, std::size
 void ServeRuns(std::size_t steps, std::size_t runs, BenchReport& report) {
   Pair pair;
   const std::string start = StartRequest(steps);
-  (void)StartAndWait(pair, start, 8, 200);  // the worker has registered, the plan is compiled
+  (void)StartAndWait(pair, start, 8, 200);  // warms up: the worker registers, the plan is compiled
   const auto all = static_cast<double>(runs * steps);
   const Usage before(pair);
   Flood(pair, start, runs);
@@ -155,15 +155,15 @@ void ServeLone(BenchReport& report) {
   RawWriter raw;
   std::vector<double> micros, raw_micros;
   for (int i = 0; i < 500; ++i) {
-    // Turn and turn about, so that both see the same machine.
+    // Alternate, so that both are measured under the same conditions.
     raw_micros.push_back(raw.WriteMicros());
     const double begin = WallSeconds();
     const std::string ended = client.Call(start, 201);
     micros.push_back((WallSeconds() - begin) * 1e6);
     EVERSTEP_ASSERT(ended.find(R"("COMPLETED")") != std::string::npos);
   }
-  // Writes between runs find a disk that has rested, or one that is busy with the run's own; the
-  // quickest of the three ways to measure is the limit.
+  // A write between runs may find the disk idle or still busy with the writes of the run. The
+  // fastest of the three measurements is the limit.
   const double limit = std::min({Quantile(raw_micros, 0.5), raw_before, RawWriteMicros()});
   report.Add("raw synced write, p50", limit, "µs");
   report.Add("a lone one-step run, start to completed, p50", Quantile(micros, 0.5), "µs");

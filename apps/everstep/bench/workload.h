@@ -21,9 +21,9 @@ class Workload {
   void AddRun(std::uint64_t number);
   void AddRunStart(const std::string& run_id);
   void AddStep(const std::string& run_id, const std::string& step_id);  // two events
-  void AddWait(const std::string& run_id, const std::string& wait_id);  // one event, native words
+  void AddWait(const std::string& run_id, const std::string& wait_id);  // one native event
 
-  void AddMarks(const std::string& run_id, std::size_t count);  // context updates, native words
+  void AddMarks(const std::string& run_id, std::size_t count);  // native context updates
 
   std::size_t size() const { return events_.size(); }
   std::vector<std::string_view> Batch(std::size_t from, std::size_t count) const;
@@ -39,15 +39,15 @@ class Workload {
   std::vector<std::string> events_;
 };
 
-// What the process has used so far.
+// What this process has used so far; WallSeconds is the time of a steady clock.
 double CpuSeconds();
 double WallSeconds();
 double ResidentMegabytes();
 
-// The q-th part (0.5: median) of what was measured.
+// Returns the q-quantile (0.5: the median) of the values. Requires: there is a value.
 double Quantile(std::vector<double> values, double q);
 
-// A new directory under the system's place for temporary files; removed with the object.
+// A new directory in the system's directory for temporary files; removed with the object.
 class ScratchDirectory {
  public:
   ScratchDirectory();
@@ -60,7 +60,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-// Durable writes of some bytes to the end of a file, without anything of ours.
+// Synced writes of 300 bytes to the end of a file, without any code of Everstep.
 class RawWriter {
  public:
   RawWriter();
@@ -72,7 +72,7 @@ class RawWriter {
   const std::string value_ = std::string(300, 'x');
 };
 
-// Of such a write, p50.
+// Returns the median duration of such a write.
 double RawWriteMicros();
 
 }  // namespace everstep::cli
