@@ -1,5 +1,5 @@
-// Keeps a run's log inside a program of your own: open a log, append, read back, follow, look at
-// the state. Usage: example-embed DIRECTORY
+// Embeds a run log in your own program: opens a log, appends, reads, follows, and takes a snapshot.
+// Usage: example-embed DIRECTORY
 
 #include <chrono>
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// One run as its writer tells it. Everything that is left out, Everstep fills in.
+// The events of one run. Everstep fills in everything that is left out.
 constexpr std::string_view kEvents[] = {
     R"({"runId":"invoice-7","eventType":"RunStarted"})",
     R"({"runId":"invoice-7","eventType":"StepStarted","stepId":"render"})",
@@ -45,15 +45,15 @@ int main(int count, char** arguments) {
   const auto log = everstep::Log::Open(options);
   if (!log) return Fail(log.error());
 
-  // Many events, few writes. When this returns, each event is durable or has an error of its own.
+  // Many events in few writes. On return, each event is durable or has its own error.
   for (const auto& appended : (*log)->AppendAll(everstep::Dialect::kNative, kEvents)) {
     if (!appended) return Fail(appended.error());
     std::printf("%s is event %llu%s\n", appended->event_id.c_str(),
                 static_cast<unsigned long long>(appended->run_seq),
-                appended->idempotent ? ", and was there before" : "");
+                appended->idempotent ? " (a duplicate)" : "");
   }
 
-  // The same log in the words of the Workflow DevKit.
+  // The same log in the dialect of Workflow DevKit.
   everstep::EventRequest request;
   request.run_id = "invoice-7";
   request.dialect = everstep::Dialect::kDevkit;
@@ -61,7 +61,7 @@ int main(int count, char** arguments) {
   if (!page) return Fail(page.error());
   Print(page->events);
 
-  // Whoever follows the run sees what comes behind the events already seen.
+  // A subscription returns the events after those already read.
   const auto subscription = (*log)->Subscribe("invoice-7", page->next_after);
   if (!subscription) return Fail(subscription.error());
   const auto appended = (*log)->Append(everstep::Dialect::kNative, kSigned);
@@ -72,7 +72,7 @@ int main(int count, char** arguments) {
 
   const auto snapshot = (*log)->Snapshot("invoice-7");
   if (!snapshot) return Fail(snapshot.error());
-  std::printf("%s is %s: %llu of %llu steps done, %llu hook waits\n", snapshot->run_id.c_str(),
+  std::printf("%s is %s: %llu of %llu steps done, open hooks: %llu\n", snapshot->run_id.c_str(),
               snapshot->status.c_str(),
               static_cast<unsigned long long>(snapshot->counters.succeeded),
               static_cast<unsigned long long>(snapshot->counters.steps),

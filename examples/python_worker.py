@@ -1,10 +1,10 @@
-"""A worker in Python, and a program that gives it something to do.
+"""A worker in Python, and a client that starts a run for it.
 
     PYTHONPATH=sdk/python python3 examples/python_worker.py
     PYTHONPATH=sdk/python python3 examples/python_worker.py start examples/worker.yaml [QUANTITY]
 
-Both find the server by EVERSTEP_URL (http://127.0.0.1:7377 without) and EVERSTEP_TOKEN. The worker
-ends with Ctrl-C or SIGTERM: it takes nothing more, finishes what it has begun, and leaves.
+Both use the server at EVERSTEP_URL (default http://127.0.0.1:7377) with EVERSTEP_TOKEN. Ctrl-C or
+SIGTERM stops the worker: it takes no new tasks, finishes those in flight, and unregisters.
 """
 
 import itertools
@@ -15,7 +15,7 @@ import sys
 import everstep
 
 worker = everstep.Worker(slots=8)
-charges = {}  # the bank's books: a key is charged once, however often it is asked to
+charges = {}  # simulates the bank: each key is charged once, even if the task is repeated
 parcels = itertools.count(1)
 
 
@@ -37,7 +37,7 @@ def refund(ctx, inputs):
 @worker.task("acme.ship")
 def ship(ctx, inputs):
     for _ in range(inputs["quantity"]):
-        # Packing one takes its time; who cancels the run does not wait for all of them.
+        # Packing an item takes time; a cancelled run does not wait for all items.
         if ctx.cancelled.wait(0.01):
             raise everstep.TaskCancelled("the parcel is unpacked")
     return {"parcel": f"parcel-{next(parcels)}"}

@@ -1,4 +1,4 @@
-// A customer: orders, follows the lines that the run tells, and signs for the parcel.
+// A customer: places an order, follows the lines that the run writes, and signs for the parcel.
 // Usage: node order.mjs http://127.0.0.1:PORT [NUMBER]
 
 const [app, number = '7'] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 // The application: the routes of Workflow DevKit, and two of its own.
 //   POST /orders                {"number":"7","items":["pump"],"cents":2500}
-//   GET  /orders/{runId}/lines  what the run tells, line by line, while it goes on
+//   GET  /orders/{runId}/lines  the lines that the run writes, streamed while it runs
 
 import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,12 +9,13 @@ import { createWorld } from '@everstep/world';
 import { getRun, start } from 'workflow/api';
 import { setWorld } from 'workflow/runtime';
 
-// WORKFLOW_TARGET_WORLD says the same, but some betas only look at it when a framework builds the application.
+// WORKFLOW_TARGET_WORLD has the same effect, but some betas only read it if a framework builds the
+// application.
 const world = createWorld();
 setWorld(world);
 
 const routes = new URL('./.well-known/workflow/v1/', import.meta.url);
-// 'step' is there in applications of the 4.x runtime.
+// 'step' exists in applications of the 4.x runtime.
 const handlers = {};
 for (const name of ['flow', 'step', 'webhook']) {
   for (const file of [`${name}.js`, `${name}.mjs`]) {

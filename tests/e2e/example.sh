@@ -24,7 +24,7 @@ expect "it appends four events" '(($(grep -c "is event [1-4]$" "$work/out") == 4
 expect "it reads them in devkit words" 'grep -q "\"eventType\":\"step_completed\"" "$work/out"'
 expect "it sees the event appended after it subscribed" \
   'grep -q "\"eventType\":\"HookReceived\".*\"runSeq\":5" "$work/out"'
-expect "it knows the state" 'grep -q "invoice-7 is RUNNING: 1 of 1 steps done, 1 hook waits" "$work/out"'
+expect "it knows the state" 'grep -q "invoice-7 is RUNNING: 1 of 1 steps done, open hooks: 1" "$work/out"'
 "$program" "$work/store" >"$work/out" 2>&1
 status=$?
 expect "running it again appends nothing twice" \

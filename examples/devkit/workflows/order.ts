@@ -1,5 +1,6 @@
-// An order: its items are packed side by side, the card is charged with a retry, the run sleeps
-// while the parcel is on its way, waits for the carrier's webhook, and tells all of it on a stream.
+// An order: its items are packed in parallel, the card is charged with a retry, the run sleeps
+// while the parcel is on its way, waits for the carrier's webhook, and writes its progress to a
+// stream.
 
 import { createWebhook, FatalError, getStepMetadata, getWritable, RetryableError, sleep } from 'workflow';
 
@@ -16,7 +17,8 @@ async function say(line: string): Promise<void> {
   writer.releaseLock();
 }
 
-// The last line and the end in one step: what a step wrote may still be on its way when it is over.
+// Writes the last line and closes in one step: what a step wrote may still be in transit when it
+// ends.
 async function finish(line: string): Promise<void> {
   'use step';
   const writer = getWritable<string>().getWriter();
