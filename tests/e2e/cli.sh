@@ -51,7 +51,7 @@ expect "a value of the wrong kind is named" '((status == 2)) && says "--batch ta
 run log snapshot
 expect "a missing operand is named" '((status == 2)) && says "RUN is missing" err'
 run log snapshot a b
-expect "an operand too many is named" '((status == 2)) && says "one argument too many" err'
+expect "an operand too many is named" '((status == 2)) && says "unexpected argument" err'
 run log retain
 expect "a missing required option is named" '((status == 2)) && says "--older-than TIME is missing" err'
 run log append --store

@@ -129,7 +129,7 @@ run show mine
 expect "show prints inputs, steps and result" \
   '((status == 0)) && says "\"times\":3" && says "✔ hello" && says "hello Cyd, bye"'
 run run greet.yaml --run-id mine
-expect "a run that has ended is shown, not run again" '((status == 0)) && says "mine had ended before" && says COMPLETED'
+expect "a run that has ended is shown, not run again" '((status == 0)) && says "mine had already ended" && says COMPLETED'
 run run greet.yaml --input nonsense
 expect "an input without a value is a usage error" '((status == 2)) && says "NAME=VALUE" err'
 run run greet.yaml --input nobody=1
@@ -209,7 +209,7 @@ expect "a run without a process can be resumed" '((status == 0)) && says ACCEPTE
 run signal "$slow" PAUSE --reason "not today" --signal-id s-1
 expect "a run without a process can be paused" '((status == 0)) && says ACCEPTED'
 run signal "$slow" pause --reason "not today" --signal-id s-1
-expect "the same signal id counts once" '((status == 0)) && says "decided before"'
+expect "the same signal id counts once" '((status == 0)) && says "already decided"'
 run why "$slow"
 expect "why names the pause and its reason" '((status == 0)) && says "not today" && says "everstep signal $slow resume"'
 run run slow.yaml

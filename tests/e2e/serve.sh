@@ -69,13 +69,13 @@ export EVERSTEP_TOKEN_FILE=$work/data/admin-token
 run ls --data data --server "$url"
 expect "--data and --server contradict each other" '((status == 2)) && says contradict err'
 run ls --tenant other
-expect "the tenant comes from the token" '((status == 2)) && says "what the token says" err'
+expect "the tenant comes from the token" '((status == 2)) && says "is determined by the token" err'
 
 # ---- runs through the server
 run run greet.yaml --input name=Ada --run-id ada
 expect "a plan runs on the server to its end" '((status == 0)) && says "ada is COMPLETED" && says "hello Ada"'
 run run greet.yaml --input name=Ada --run-id ada
-expect "running it again shows that it has ended" '((status == 0)) && says "had ended before"'
+expect "running it again shows that it has ended" '((status == 0)) && says "had already ended"'
 run start greet.yaml --input name=Bea
 run_id=$(cat out)
 expect "start prints the run's id" '((status == 0)) && lines 1 && [[ -n $run_id ]]'
@@ -115,7 +115,7 @@ begin paused run asks.yaml --run-id asks-3
 wait_for 'says "approval" paused.out || says ask paused.out'
 kill -INT "$child"
 finish paused
-expect "Ctrl-C pauses a run on the server" '((status == 9)) && says "go on with:"'
+expect "Ctrl-C pauses a run on the server" '((status == 9)) && says "continue with:"'
 child=${children[0]}
 
 # ---- one owner
