@@ -27,7 +27,7 @@ class AlertBoard {
   std::uint64_t raised_ = 0;
 };
 
-// "alert P1 DESTRUCTIVE_SIGNAL, run r1: CANCEL: not wanted"
+// Returns "alert P1 DESTRUCTIVE_SIGNAL, run r1: CANCEL: not wanted".
 std::string AlertText(const Alert& alert);
 
 }  // namespace everstep::cli

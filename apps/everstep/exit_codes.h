@@ -9,11 +9,11 @@ namespace everstep::cli {
 // The exit codes of the program. They are stable and listed in docs/cli.md.
 enum class ExitCode : std::uint8_t {
   kOk = 0,
-  kRefused = 1,        // an event or order was refused by the rules of its run
+  kRefused = 1,        // an event or signal was refused by the rules of its run
   kRunFailed = 1,      // the run FAILED
   kUsage = 2,          // invalid command line
-  kBadInput = 3,       // an event is not JSON or does not fit its schema
-  kNotFound = 4,       // there is no such run, store or backup
+  kBadInput = 3,       // an event is not JSON or does not match its schema
+  kNotFound = 4,       // the run, store or backup does not exist
   kStore = 5,          // locked, full, corrupt, of a newer format, I/O
   kIndeterminate = 6,  // a write may or may not be durable
   kFaults = 7,         // a verification found faults

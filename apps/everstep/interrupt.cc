@@ -16,7 +16,7 @@
 namespace everstep::cli {
 namespace {
 
-// Signals may come on several threads at once.
+// Signals may arrive on several threads at once.
 std::atomic<int> interrupted = 0;          // counted interrupts
 std::atomic<int> answered = 1;             // interrupts that do not end the process
 std::atomic<std::int64_t> counted_at = 0;  // time of the last counted one, in ms; 0: none

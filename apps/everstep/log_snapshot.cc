@@ -14,7 +14,7 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     kStoreOption,
-    {"at", OptionKind::kCount, "SEQ", "as of this runSeq [default: as of now]"},
+    {"at", OptionKind::kCount, "SEQ", "at this runSeq [default: now]"},
     {"hash", OptionKind::kSwitch, "", "print the hashes of the snapshot instead of the state"},
     kOutputOption,
 };

@@ -18,7 +18,7 @@ constexpr OptionSpec kOptions[] = {
      "accept kinds that are not tools: workers of a server run them"},
     kOutputOption};
 
-// A plan file and what was found in it.
+// The result of checking a plan file.
 struct Finding {
   std::string file;
   std::shared_ptr<const Plan> plan;  // null if it has faults

@@ -25,7 +25,7 @@ class Progress {
 
 // A tree of steps, redrawn in place, on a terminal.
 std::unique_ptr<Progress> MakeLiveProgress(std::string deliver_command, Output& out);
-// A line for each thing that happens.
+// A line for each event of interest.
 std::unique_ptr<Progress> MakeLineProgress(std::string deliver_command, Output& out);
 // The events in the native dialect, one JSON document per line; messages go to standard error.
 std::unique_ptr<Progress> MakeEventProgress(Output& out);

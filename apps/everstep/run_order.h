@@ -17,7 +17,7 @@ struct RunOrder {
   std::string inputs;  // JSON object
   std::string plan_id;
   std::string stem;    // "<planId>-<8 hex>", begins the ids of runs of this plan and inputs
-  std::string run_id;  // empty: the newest of `stem` that has not ended, or a new one
+  std::string run_id;  // empty: the newest unfinished run of `stem`, or a new one
   std::string beside;  // describes a step that runs a local plan file, which a server cannot read
   bool fresh = false;  // always start a new run
   bool wake = true;    // resume the run if it is PAUSED

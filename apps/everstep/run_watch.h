@@ -55,7 +55,7 @@ class RunWatch {
   bool asked_ = false;    // for the approval; only once
 };
 
-// 0 COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED or not yet ended.
+// Returns 0 for COMPLETED, 1 FAILED, 8 CANCELLED, 9 PAUSED or any other status.
 ExitCode ExitCodeOfRun(std::string_view status);
 
 }  // namespace everstep::cli
