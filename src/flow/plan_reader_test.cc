@@ -189,7 +189,7 @@ TEST(PlanReaderTest, EachPlanFieldIsChecked) {
 
 TEST(PlanReaderTest, AFaultInsideATextHasItsPosition) {
   EXPECT_EQ(FaultsOfStep("{stepId: a, inputs: {x: 'see {{ nothing }}'}}").substr(0, 27),
-            "3:35 /steps/0/inputs/x: 'no");
+            "3:35 /steps/0/inputs/x: unk");
   const std::string folded =
       FaultsOf(PlanOf("- stepId: a\n  inputs:\n    text: |\n      one\n"
                       "      two {{ ok + }}\n"));
