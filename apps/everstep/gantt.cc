@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "json_layout.h"
 #include "output.h"
-#include "run/unit.h"
+#include "run/activity_table.h"
 #include "snapshot_text.h"
 
 namespace everstep::cli {
@@ -123,7 +123,7 @@ void Gantt::AddWait(const NativeEvent& event) {
   const bool is_start = event.entity == "start";  // of a run with a delayed start
   const std::string_view name = is_start               ? kRunRow
                                 : purpose.what.empty() ? event.entity
-                                                       : purpose.unit_id;
+                                                       : purpose.activity_id;
   if (name.empty() || (!items_ && IsItem(name))) return;
   Row& row = RowOf(name);
   if (event.type == "WaitCreated" || event.type == "HookCreated") {

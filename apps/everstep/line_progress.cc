@@ -8,7 +8,7 @@
 #include "event_words.h"
 #include "json_layout.h"
 #include "progress.h"
-#include "run/unit.h"
+#include "run/activity_table.h"
 #include "run_drawing.h"
 #include "step_line.h"
 
@@ -71,9 +71,9 @@ class LineProgress final : public Progress {
     const Purpose purpose = PurposeOf(event.entity);
     const bool is_wait = event.type.starts_with("Wait");
     if (is_wait && purpose.what != "wait" && !purpose.what.empty()) return;
-    if (!purpose.what.empty() && !event.type.starts_with("Step")) name = purpose.unit_id;
-    if (event.type.starts_with("Signal")) name.clear();  // its id means nothing to people
-    if (is_wait && name == "start") name.clear();        // a run with a delayed start
+    if (!purpose.what.empty() && !event.type.starts_with("Step")) name = purpose.activity_id;
+    if (event.type.starts_with("Signal")) name.clear();  // its id says nothing to people
+    if (is_wait && name == "start") name.clear();        // a run that was to begin later
     if (event.type.starts_with("Step") && IsItem(name) && event.type != "StepFailed") return;
     const EventWords words = WordsFor(event);
     std::string text(words.words);

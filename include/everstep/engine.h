@@ -90,6 +90,7 @@ struct PlanRef {
 
 struct StartRequest {
   std::string plan;                 // the document, YAML or JSON …
+  std::string format = "plan";      // which kind of program it is
   std::optional<PlanRef> plan_ref;  // … or a reference to it; verified before anything starts
   std::string plan_uri;             // where `plan` came from; child plans are found relative to it
   std::string inputs;               // JSON object, or empty

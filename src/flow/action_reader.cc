@@ -33,39 +33,40 @@ void ReadJitter(const MapReader& map, double& jitter) {
   jitter = value;
 }
 
-void ReadDelays(const MapReader& map, RetryPolicy& policy) {
+void ReadDelays(const MapReader& map, RetryRule& rule) {
   const auto initial = map.Find("initialDelay");
   const auto max = map.Find("maxDelay");
   if (initial) {
-    policy.initial_delay = ReadDuration(*initial, map.faults()).value_or(policy.initial_delay);
-  } else if (policy.backoff == RetryPolicy::Backoff::kNone) {
-    policy.initial_delay = Milliseconds(0);
+    rule.initial_delay = ReadDuration(*initial, map.faults()).value_or(rule.initial_delay);
+  } else if (rule.backoff == RetryRule::Backoff::kNone) {
+    rule.initial_delay = Milliseconds(0);
   }
   if (!max) {
-    policy.max_delay = std::max(policy.max_delay, policy.initial_delay);
+    rule.max_delay = std::max(rule.max_delay, rule.initial_delay);
     return;
   }
-  policy.max_delay = ReadDuration(*max, map.faults()).value_or(policy.max_delay);
-  if (policy.max_delay >= policy.initial_delay) return;
+  rule.max_delay = ReadDuration(*max, map.faults()).value_or(rule.max_delay);
+  if (rule.max_delay >= rule.initial_delay) return;
   if (initial) {
     map.faults().Add(*max, "'maxDelay' is shorter than 'initialDelay'; make it at least as long");
   } else {
-    policy.initial_delay = policy.max_delay;
+    rule.initial_delay = rule.max_delay;
   }
 }
 
-void ReadRetryPolicy(const Place& place, RetryPolicy& policy, PlanFaults& faults) {
+void ReadRetryPolicy(const Place& place, Action& action, PlanFaults& faults) {
   const MapReader map(place, kRetryFields, faults);
   std::int64_t attempts = 1;
   (void)map.Require("maxAttempts", "the total number of attempts, including the first");
   map.Integer("maxAttempts", 1, kAttemptsMax, attempts);
-  policy.attempts_max = static_cast<std::uint32_t>(attempts);
-  auto backoff = static_cast<std::size_t>(policy.backoff);
+  action.attempts_max = static_cast<std::uint32_t>(attempts);
+  RetryRule& rule = action.retry_rules.emplace_back();
+  auto backoff = static_cast<std::size_t>(rule.backoff);
   map.Word("backoff", kBackoffs, backoff);
-  policy.backoff = static_cast<RetryPolicy::Backoff>(backoff);
-  ReadDelays(map, policy);
-  ReadJitter(map, policy.jitter);
-  map.Texts("retryOn", policy.retry_on);
+  rule.backoff = static_cast<RetryRule::Backoff>(backoff);
+  ReadDelays(map, rule);
+  ReadJitter(map, rule.jitter);
+  map.Texts("retryOn", rule.error_codes);
 }
 
 void ReadSecret(const Place& place, std::vector<SecretRef>& secrets, PlanFaults& faults) {
@@ -152,7 +153,7 @@ void ReadAction(const MapReader& map, TemplateReader& templates, TemplateRole ke
   map.Duration("timeout", action.timeout);
   map.Duration("heartbeatTimeout", action.heartbeat_timeout);
   if (const auto retry = map.Find("retryPolicy")) {
-    ReadRetryPolicy(*retry, action.retry, map.faults());
+    ReadRetryPolicy(*retry, action, map.faults());
   }
   ReadSecrets(map, action.secrets);
   map.Name("queue", action.queue);

@@ -10,49 +10,20 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "flow/activity_spec.h"
 #include "flow/template.h"
 #include "flow/value.h"
 
 namespace everstep {
 
-using Milliseconds = std::chrono::milliseconds;
-using StepIndex = std::uint32_t;  // index into Plan::steps
+using StepIndex = std::uint32_t;  // in Plan::steps
 inline constexpr StepIndex kNoStep = UINT32_MAX;
 
-struct RetryPolicy {
-  enum class Backoff : std::uint8_t { kNone, kLinear, kExponential };
-  std::uint32_t attempts_max = 1;  // including the first
-  Backoff backoff = Backoff::kExponential;
-  Milliseconds initial_delay{1000};
-  Milliseconds max_delay{60'000};
-  double jitter = 0;                  // share of the delay that is random, 0 to 1
-  std::vector<std::string> retry_on;  // error codes; empty: the tool decides what is retryable
-
-  // The delay before attempt `next` (2, 3 …). Requires: `random` is in [0, 1).
-  Milliseconds DelayBefore(std::uint32_t next, double random) const;
-};
-
-// A reference to a secret. The value exists only in the worker's memory.
-struct SecretRef {
-  std::string name;      // inputs refer to it by {{ secrets.name }}
-  std::string provider;  // "env" or "file"
-  std::string key;
-  std::string version;
-};
-
-// A tool call: the work of a step, or its compensation.
-struct Action {
-  std::string kind;  // the tool
-  Template inputs;   // a map
-  std::optional<Milliseconds> timeout;
-  std::optional<Milliseconds> heartbeat_timeout;
-  RetryPolicy retry;
-  std::vector<SecretRef> secrets;
-  std::string queue;          // the queue whose slots it uses; empty: the tool's own queue
-  std::int32_t priority = 0;  // higher runs first
-  Template concurrency_key;   // steps that render to the same key do not run concurrently
-  Template idempotency_key;   // passed to the callee instead of the engine's default key
-  bool cancellable = true;    // may be interrupted when the run is cancelled or fails
+// A call of a tool: what a step does, and what undoes it.
+struct Action : ActivitySpec {
+  Template inputs;           // a map
+  Template concurrency_key;  // steps with the same text do not run at the same time
+  Template idempotency_key;  // handed to the callee instead of the engine's own
 };
 
 struct Foreach {
@@ -95,7 +66,6 @@ struct PlanStep {
   StepIndex fallback = kNoStep;     // kFallback
   StepIndex fallback_of = kNoStep;  // this step runs only if that step fails
   std::optional<Action> compensate;
-  std::vector<std::string> artifacts;  // patterns of files that a shell or python step keeps
 };
 
 struct PlanInput {

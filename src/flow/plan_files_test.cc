@@ -152,8 +152,8 @@ TEST(PlanFilesTest, TheContractsOlderPlansRead) {
   const PlanStep& step = minimal->steps.at(0);
   EXPECT_EQ(step.action.kind, "echo");
   EXPECT_EQ(step.action.timeout, Milliseconds(5'000));
-  EXPECT_EQ(step.action.retry.attempts_max, 1U);
-  EXPECT_EQ(step.action.retry.backoff, RetryPolicy::Backoff::kNone);
+  EXPECT_EQ(step.action.attempts_max, 1U);
+  EXPECT_EQ(step.action.retry_rules.at(0).backoff, RetryRule::Backoff::kNone);
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0].code, "FIELD_IGNORED");
   EXPECT_EQ(warnings[0].pointer, "/triggers");

@@ -25,16 +25,18 @@ Status CheckPlanDigest(const PlanRef& ref, std::string_view document) {
                {}};
 }
 
-Status CheckPlanNames(const PlanRef& ref, const Plan& plan) {
-  Error error{ErrorCode::kPlanRefMismatch, ref.uri + ": the document is a different plan", {}};
-  const auto compare = [&](const char* name, const std::string& said, const std::string& found) {
+Status CheckPlanNames(const PlanRef& ref, std::string_view plan_id, std::string_view plan_version,
+                      std::string_view schema_version) {
+  Error error{ErrorCode::kPlanRefMismatch, ref.uri + ": the document is another plan", {}};
+  const auto compare = [&](const char* name, const std::string& said, std::string_view found) {
     if (said.empty() || said == found) return;
-    error.faults.push_back({std::string("/") + name,
-                            "the reference says '" + said + "', the plan says '" + found + "'"});
+    error.faults.push_back(
+        {std::string("/") + name,
+         "the reference says '" + said + "', the plan '" + std::string(found) + "'"});
   };
-  compare("planId", ref.plan_id, plan.plan_id);
-  compare("planVersion", ref.plan_version, plan.plan_version);
-  compare("schemaVersion", ref.schema_version, plan.schema_version);
+  compare("planId", ref.plan_id, plan_id);
+  compare("planVersion", ref.plan_version, plan_version);
+  compare("schemaVersion", ref.schema_version, schema_version);
   if (error.faults.empty()) return Ok();
   return error;
 }

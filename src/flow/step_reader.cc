@@ -67,7 +67,7 @@ class StepReader {
     CheckToolFields();
     ReadOnFailure(notes);
     ReadCompensate();
-    map_.Texts("artifacts", step_.artifacts);
+    map_.Texts("artifacts", step_.action.artifacts);
     draft_.plan->steps.push_back(std::move(step_));
     draft_.steps.push_back(notes);
   }

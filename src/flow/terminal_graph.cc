@@ -244,8 +244,8 @@ std::string StepNotes(const Plan& plan, const PlanStep& step) {
   if (step.child && !step.child->reference.empty()) notes += " " + step.child->reference;
   if (step.foreach) add("foreach");
   if (!step.when.empty()) add("when");
-  if (step.action.retry.attempts_max > 1) {
-    add("up to " + std::to_string(step.action.retry.attempts_max) + " attempts");
+  if (step.action.attempts_max > 1) {
+    add("up to " + std::to_string(step.action.attempts_max) + " attempts");
   }
   if (step.compensate) add("undone by " + step.compensate->kind);
   switch (step.on_failure) {

@@ -197,18 +197,18 @@ void Lane::Handle(LaneOrder order) {
   Decide(resident, resident.orders.back());
 }
 
-PlanRun::Turn& Lane::TurnOf(Resident& resident) {
+Execution::Turn& Lane::TurnOf(Resident& resident) {
   if (!resident.touched) {
     resident.touched = true;
     touched_.push_back(&resident);
-    resident.turn.emplace(PlanRun::Turn{now_, world_.random, resident, may_start_.load()});
+    resident.turn.emplace(Execution::Turn{now_, world_.random, resident, may_start_.load()});
   }
   return *resident.turn;
 }
 
 void Lane::Decide(Resident& resident, LaneOrder& order) {
-  PlanRun& run = *resident.run;
-  PlanRun::Turn& turn = TurnOf(resident);
+  Execution& run = *resident.run;
+  Execution::Turn& turn = TurnOf(resident);
   std::visit(
       Overloaded{
           [&](AdmitOrder& what) { Admit(resident, what); },
@@ -223,7 +223,9 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
           [&](ChildEndOrder& what) { run.ChildEnded(turn, what.end); },
           [&](SlotOrder& what) {
             // The grant of an ask that was withdrawn meanwhile is of no use to a later one.
-            if (world_.slots.Holds(run.run_id(), what.key)) run.SlotGranted(turn, what.key);
+            if (world_.slots.Holds(run.run_id(), what.activity_id)) {
+              run.SlotGranted(turn, what.activity_id);
+            }
           },
           [&](TokenOrder& what) { run.TokenTaken(turn, what.hook_id); },
           [&](RecoverOrder& what) {
@@ -376,15 +378,15 @@ void Lane::Discard(Resident& resident, const Error& error) {
   }
 }
 
-void Lane::FoldAgain(const PlanRun& before) {
+void Lane::FoldAgain(const Execution& before) {
   const RunId& run_id = before.run_id();
   const auto loaded = Load(run_id);
   if (!loaded) {
     (void)world_.slots.Keep(run_id, {});
     return;
   }
-  PlanRun& run = *(*loaded)->run;
-  run.TakeOver(before, world_.slots.Keep(run_id, run.progress().running));
+  Execution& run = *(*loaded)->run;
+  run.TakeOver(before, world_.slots.Keep(run_id, run.RunningIds()));
   Reindex(**loaded);
 }
 

@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "engine/append_authority.h"
+#include "run/execution.h"
 #include "run/lane_order.h"
 #include "run/order_queue.h"
-#include "run/plan_library.h"
-#include "run/plan_run.h"
+#include "run/program_library.h"
 #include "run/slot_board.h"
 
 namespace everstep {
@@ -41,9 +41,9 @@ class LaneHost {
   virtual Admitted Admit(const RunId& run_id, const RunOrigin& origin, bool must_keep) = 0;
   virtual void Started(const RunId& run_id, std::uint64_t epoch) = 0;
   virtual void NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) = 0;
-  virtual void Ended(const PlanRun& run) = 0;
+  virtual void Ended(const Execution& run) = 0;
   // False: it is not to go on, an order that ends it is on its way.
-  virtual bool Restored(const PlanRun& run) = 0;
+  virtual bool Restored(const Execution& run) = 0;
   virtual void Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) = 0;
   virtual void StartDue() = 0;
   virtual void StartChild(const ChildOrder& child) = 0;
@@ -81,14 +81,14 @@ class Lane final : public TaskReports {
     AppendAuthority& authority;
     Clock& clock;
     Random& random;
-    PlanLibrary& plans;
+    ProgramLibrary& programs;
     SlotBoard& slots;
     ToolBox& tools;
     LaneHost& host;
     LaneCounters& counters;
   };
   struct Options {
-    PlanRun::Options run;
+    Execution::Options run;
     WriteBudget budget;
   };
 
@@ -128,7 +128,7 @@ class Lane final : public TaskReports {
   struct Resident;
   // A run that is read back, as far as it has come.
   struct Fold {
-    std::unique_ptr<PlanRun> run;
+    std::unique_ptr<Execution> run;
     EventSeq after;
     std::uint64_t turn = 0;  // in which it was gone on with last
   };
@@ -163,15 +163,15 @@ class Lane final : public TaskReports {
   Result<Resident*> Find(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id, Fold& fold, std::uint64_t cost_max);
-  Resident& Adopt(std::unique_ptr<PlanRun> run);
-  PlanRun::Turn& TurnOf(Resident& resident);
+  Resident& Adopt(std::unique_ptr<Execution> run);
+  Execution::Turn& TurnOf(Resident& resident);
   void Commit();
   bool Settle(Resident& resident, const Result<Placed>& placed);
   void Release(Resident& resident);
   void Dispatch(std::vector<Task> tasks);
-  void CheckToken(const PlanRun& run, const std::string& token, const std::string& hook_id);
+  void CheckToken(const Execution& run, const std::string& token, const std::string& hook_id);
   void Discard(Resident& resident, const Error& error);
-  void FoldAgain(const PlanRun& before);
+  void FoldAgain(const Execution& before);
   void Retire(Resident& resident);
   void SetStoreFault(std::optional<Error> fault);
   void Reindex(Resident& resident);

@@ -8,7 +8,7 @@
 namespace everstep {
 
 void Lane::Release(Resident& resident) {
-  PlanRun& run = *resident.run;
+  Execution& run = *resident.run;
   Effects effects = std::move(resident.turn->effects);
   auto answers = std::move(resident.answers);
   resident.answers.clear();
@@ -18,7 +18,7 @@ void Lane::Release(Resident& resident) {
   resident.touched = false;
   const RunId run_id = run.run_id();
 
-  for (const UnitKey& key : effects.freed_slots) world_.slots.Release(run_id, key);
+  for (const std::string& activity : effects.freed_slots) world_.slots.Release(run_id, activity);
   for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
   // An attempt that was ended in the turn that began it is not begun.
   std::erase_if(effects.dispatch, [&run](const Task& task) { return !run.Runs(task.id); });

@@ -47,7 +47,7 @@ class LaneFairness : public PlanWorkbench {
     engine_->Submit(std::move(*prepared));
   }
   void PostLook(const std::string& run, const std::string& name) {
-    engine_->Post(RunId(run), {RunId(run), LookOrder{[this, name](Result<const PlanRun*> seen) {
+    engine_->Post(RunId(run), {RunId(run), LookOrder{[this, name](Result<const Execution*> seen) {
                                  EXPECT_TRUE(seen) << name;
                                  Answered(name);
                                }}});

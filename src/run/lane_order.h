@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "run/plan_run.h"
+#include "run/execution.h"
 #include "run/signal_rules.h"
 
 namespace everstep {
@@ -15,7 +15,7 @@ namespace everstep {
 // The orders of a lane. Each is answered once the events that justify it are durable.
 
 struct StartOrder {
-  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const CompiledProgram> program;
   RunOrigin origin;
   std::optional<SignalVerdict> signal{};  // RETRY_RUN: recorded in the new run
   RunId former_id{};  // of a derived id: what an earlier version would have named the same run
@@ -56,10 +56,10 @@ struct SignalCall {
   std::function<void(Result<SignalDecision>)> answer{};
 };
 struct ChildEndOrder {
-  PlanRun::ChildEnd end;
+  Execution::ChildEnd end;
 };
 struct SlotOrder {
-  UnitKey key;
+  std::string activity_id;
 };
 struct TokenOrder {  // the log recorded a conflict instead of this hook
   std::string hook_id;
@@ -69,7 +69,7 @@ struct RecoverOrder {
 };
 struct TickOrder {};
 struct LookOrder {
-  std::function<void(Result<const PlanRun*>)> look;
+  std::function<void(Result<const Execution*>)> look;
 };
 
 struct LaneOrder {

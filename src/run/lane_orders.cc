@@ -15,7 +15,7 @@ constexpr std::size_t kEventsPerRead = 128;
 constexpr std::uint64_t kOperationsPerEvent = 30;  // read and folded
 constexpr std::size_t kDeliveryBytesMax = 1 << 20;
 
-StartedRun AnswerOf(const PlanRun& run, const LaneHost::Admitted& admitted) {
+StartedRun AnswerOf(const Execution& run, const LaneHost::Admitted& admitted) {
   StartedRun started;
   started.run_id = run.run_id().value();
   started.status = Name(run.status());
@@ -53,7 +53,7 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
   return Load(run_id, fold, UINT64_MAX);
 }
 
-Lane::Resident& Lane::Adopt(std::unique_ptr<PlanRun> run) {
+Lane::Resident& Lane::Adopt(std::unique_ptr<Execution> run) {
   const RunId run_id = run->run_id();
   auto resident = std::make_unique<Resident>(*this, std::move(run));
   resident->durable = resident->run->progress().last_seq;
@@ -76,12 +76,13 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
                  {}};
   }
   const auto is_foreign = [&run_id] {
-    return Error{ErrorCode::kPlanUnavailable,
-                 "run " + run_id.value() + " is not one of a plan: its log is written by others",
-                 {}};
+    return Error{
+        ErrorCode::kPlanUnavailable,
+        "run " + run_id.value() + " executes no program of this engine: others write its log",
+        {}};
   };
   if (ForeignRuns::Is((*stored)->state)) return is_foreign();
-  std::unique_ptr<PlanRun>& run = fold.run;
+  std::unique_ptr<Execution>& run = fold.run;
   EventQuery query{.after = fold.after, .limit = kEventsPerRead};
   while (query.after < (*stored)->state.last_seq) {
     if (OperationsDone() - before >= cost_max) return nullptr;
@@ -89,13 +90,11 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
     if (!events) return std::move(events).error();
     if (events->empty()) break;
     if (!run) {
-      const auto raw = RawMember(events->front().payload, "planSha256");
-      const auto sha256 =
-          raw && raw->size() > 2 ? DigestFromHex(raw->substr(1, raw->size() - 2)) : std::nullopt;
-      if (!sha256) return is_foreign();
-      auto plan = world_.plans.Find(*sha256);
-      if (!plan) return std::move(plan).error();
-      run = std::make_unique<PlanRun>(run_id, std::move(*plan), world_.tools, options_.run);
+      const ProgramRef program = ProgramOf(events->front());
+      if (program.format.empty()) return is_foreign();
+      auto compiled = world_.programs.Find(program);
+      if (!compiled) return std::move(compiled).error();
+      run = std::make_unique<Execution>(run_id, std::move(*compiled), world_.tools, options_.run);
       run->SetScope((*stored)->state.scope);
     }
     for (const Event& event : *events) {
@@ -160,7 +159,7 @@ void Lane::Start(LaneOrder& order) {
     if (what.answer) what.answer(*std::move(former));
     return;
   }
-  const bool approval = what.plan->requires_approval;
+  const bool approval = what.program->requires_approval();
   const bool child = !what.origin.parent.value().empty();
   LaneHost::Admitted admitted;
   admitted.start = child && !approval;
@@ -173,10 +172,10 @@ void Lane::Start(LaneOrder& order) {
   what.origin.queued_at = admitted.queued_at;
 
   Resident& resident =
-      Adopt(std::make_unique<PlanRun>(order.run_id, what.plan, world_.tools, options_.run));
+      Adopt(std::make_unique<Execution>(order.run_id, what.program, world_.tools, options_.run));
   resident.orders.push_back(std::move(order));
   auto& kept = std::get<StartOrder>(resident.orders.back().what);
-  PlanRun::Turn& turn = TurnOf(resident);
+  Execution::Turn& turn = TurnOf(resident);
   resident.run->Queue(turn, kept.origin);
   if (kept.signal) resident.run->RecordSignal(turn, kept.signal->order, true);
   if (admitted.start) Begin(resident, admitted.epoch);
@@ -198,9 +197,9 @@ void Lane::Begin(Resident& resident, std::uint64_t epoch) {
 
 void Lane::Admit(Resident& resident, const AdmitOrder& order) {
   const RunStatus status = resident.run->status();
-  const bool approval = resident.run->progress().plan->requires_approval;
+  const bool approval = resident.run->compiled()->requires_approval();
   const bool waits = status == (approval ? RunStatus::kApproved : RunStatus::kPending);
-  if (waits && resident.run->progress().ending == PlanProgress::Ending::kNone) {
+  if (waits && !resident.run->progress().is_ending()) {
     return Begin(resident, order.epoch);
   }
   const bool unapproved = approval && status == RunStatus::kPending;
@@ -214,9 +213,9 @@ void Lane::Admit(Resident& resident, const AdmitOrder& order) {
 }
 
 void Lane::Approve(Resident& resident, ApproveOrder& order) {
-  PlanRun& run = *resident.run;
-  PlanRun::Turn& turn = TurnOf(resident);
-  if (run.status() != RunStatus::kPending || !run.progress().plan->requires_approval) {
+  Execution& run = *resident.run;
+  Execution::Turn& turn = TurnOf(resident);
+  if (run.status() != RunStatus::kPending || !run.compiled()->requires_approval()) {
     resident.answers.push_back([answer = order.answer, status = run.status()](const Error*) {
       answer(Error{ErrorCode::kInvalidTransition,
                    "the run is " + std::string(Name(status)) + " and does not wait for approval",
@@ -281,8 +280,8 @@ void Lane::Deliver(Resident& resident, HookOrder& order) {
 }
 
 void Lane::Signal(Resident& resident, SignalCall& call) {
-  PlanRun& run = *resident.run;
-  PlanRun::Turn& turn = TurnOf(resident);
+  Execution& run = *resident.run;
+  Execution::Turn& turn = TurnOf(resident);
   const auto answer_with = [&](Result<SignalDecision> decision) {
     resident.answers.push_back(
         [answer = call.answer, decision = std::move(decision)](const Error* error) {
@@ -328,7 +327,7 @@ void Lane::Signal(Resident& resident, SignalCall& call) {
   answer_with(std::move(decision));
 }
 
-void Lane::CheckToken(const PlanRun& run, const std::string& token, const std::string& hook_id) {
+void Lane::CheckToken(const Execution& run, const std::string& token, const std::string& hook_id) {
   const auto holder = world_.store.Read()->FindHook(run.scope().tenant_id, token);
   const bool ours = holder && *holder && **holder == HookHolder{run.run_id(), hook_id};
   if (!ours) own_.push_back({run.run_id(), TokenOrder{hook_id}});

@@ -14,25 +14,25 @@ Error StaleReport(const TaskId& task);
 
 // A run in memory, with what this turn has decided for it.
 struct Lane::Resident final : StartGate {
-  Resident(Lane& owner, std::unique_ptr<PlanRun> plan_run)
-      : lane(owner), run(std::move(plan_run)) {}
+  Resident(Lane& owner, std::unique_ptr<Execution> execution)
+      : lane(owner), run(std::move(execution)) {}
 
-  bool MayStart(const UnitKey& key, const Action& action,
+  bool MayStart(const std::string& activity_id, const ActivitySpec& spec,
                 const std::string& concurrency_key) override {
     return lane.world_.slots.Request(
-        run->run_id(), key,
-        {run->scope().tenant_id, action.queue.empty() ? action.kind : action.queue, concurrency_key,
-         action.priority},
+        run->run_id(), activity_id,
+        {run->scope().tenant_id, spec.queue.empty() ? spec.kind : spec.queue, concurrency_key,
+         spec.priority},
         lane.now_);
   }
 
   Lane& lane;
-  std::unique_ptr<PlanRun> run;
+  std::unique_ptr<Execution> run;
   EventSeq durable;    // of the last event known to be
   bool ended = false;  // and the host knows
   // Of this turn:
   bool touched = false;
-  std::optional<PlanRun::Turn> turn;
+  std::optional<Execution::Turn> turn;
   std::vector<LaneOrder> orders;     // to be decided again if the write fails
   std::vector<LaneOrder> followers;  // that wait for the outcome; asked again if the write fails
   std::vector<std::function<void(const Error*)>> answers;

@@ -46,12 +46,12 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
       watch_(parts.watch),
       log_(std::move(parts.log)),
       library_(log_->store(), log_->committer(),
-               {parts.tools->Kinds(), {}, parts.tools->HasOthers()}),
+               {parts.tools->Kinds(), {}, parts.tools->HasOthers()}, std::move(parts.formats)),
       foreign_(log_->store(), log_->authority(), clock_, random_),
       timers_(log_->store()),
       slots_(options_.admission.ageing, parts.tenant_share,
-             [this](const RunId& run_id, const UnitKey& key) {
-               Post(run_id, {run_id, SlotOrder{key}});
+             [this](const RunId& run_id, const std::string& activity_id) {
+               Post(run_id, {run_id, SlotOrder{activity_id}});
              }),
       admission_(options_.admission),
       limited_(HasLimits(options_.admission)),
@@ -321,21 +321,21 @@ void LocalEngine::AdmitNext() {
   }
 }
 
-bool LocalEngine::Restored(const PlanRun& run) {
+bool LocalEngine::Restored(const Execution& run) {
   const RunOrigin& origin = run.progress().origin;
   const bool child = !origin.parent.value().empty();
   const bool unapproved =
-      run.status() == RunStatus::kPending && run.progress().plan->requires_approval;
+      run.status() == RunStatus::kPending && run.compiled()->requires_approval();
   if (child && IsOrphan(run)) {
     CancelChild(run.run_id(), run.scope().tenant_id);
-    return run.progress().ending != PlanProgress::Ending::kNone;
+    return run.progress().is_ending();
   }
   if (child || unapproved || IsTerminal(run.status())) return true;
   const bool waits = run.status() == RunStatus::kPending || run.status() == RunStatus::kApproved;
   if (!waits && !IsCounted(origin)) return true;
   Timestamp start_at{};
-  const auto start = run.progress().waits.find("start");
-  if (start != run.progress().waits.end()) start_at = start->second.due_at;
+  const auto start = run.activities().waits().find("start");
+  if (start != run.activities().waits().end()) start_at = start->second.due_at;
   {
     const std::lock_guard lock(admission_mutex_);
     (void)admission_.Restore(
@@ -348,7 +348,7 @@ bool LocalEngine::Restored(const PlanRun& run) {
   return true;
 }
 
-void LocalEngine::Ended(const PlanRun& run) {
+void LocalEngine::Ended(const Execution& run) {
   const RunOrigin& origin = run.progress().origin;
   if (origin.parent.value().empty()) {
     bool others = false;
@@ -359,7 +359,7 @@ void LocalEngine::Ended(const PlanRun& run) {
     }
     if (others) AdmitNext();
   } else {
-    const PlanProgress& progress = run.progress();
+    const RunProgress& progress = run.progress();
     Post(origin.parent,
          {origin.parent, ChildEndOrder{{run.run_id(), progress.status, progress.result,
                                         progress.error_code, progress.error_message}}});

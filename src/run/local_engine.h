@@ -20,7 +20,7 @@
 #include "run/foreign_run.h"
 #include "run/lane.h"
 #include "run/plan_fetcher.h"
-#include "run/plan_library.h"
+#include "run/program_library.h"
 #include "run/slot_board.h"
 #include "run/timers.h"
 #include "run/tool.h"
@@ -41,6 +41,7 @@ class LocalEngine final : public Engine, private LaneHost {
     bool threads = true;
     std::uint32_t tenant_share = 100;  // percent of a tool's slots that one tenant may hold
     WatchedClock* watch = nullptr;     // `clock` itself, to report its leaps
+    std::vector<std::shared_ptr<const ProgramFormat>> formats{};  // of programs, beside plans
   };
 
   LocalEngine(Parts parts, EngineOptions options);
@@ -77,7 +78,7 @@ class LocalEngine final : public Engine, private LaneHost {
   bool stopped() const;
   StateStore& store() { return log_->store(); }
   EmbeddedLog& embedded_log() { return *log_; }
-  PlanLibrary& library() { return library_; }
+  ProgramLibrary& library() { return library_; }
   // What was running before this process goes on.
   bool recovered() const { return recovered_.load(); }
   // Prepare neither reads the disk, fetches anything nor evaluates an expression: the plan is
@@ -85,7 +86,7 @@ class LocalEngine final : public Engine, private LaneHost {
   bool IsReadyFor(const StartRequest& request);
   // Like EngineOptions::on_end, with all that is known of the run, while it is still at hand. Lives
   // until another is set and the lanes have left it; null: nobody is told.
-  using EndListener = std::function<void(const PlanRun&)>;
+  using EndListener = std::function<void(const Execution&)>;
   void SetEndListener(const EndListener* listener) { end_listener_.store(listener); }
 
  private:
@@ -93,8 +94,8 @@ class LocalEngine final : public Engine, private LaneHost {
   Admitted Admit(const RunId& run_id, const RunOrigin& origin, bool must_keep) override;
   void Started(const RunId& run_id, std::uint64_t epoch) override;
   void NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) override;
-  void Ended(const PlanRun& run) override;
-  bool Restored(const PlanRun& run) override;
+  void Ended(const Execution& run) override;
+  bool Restored(const Execution& run) override;
   void Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) override;
   void StartDue() override { AdmitNext(); }
   void StartChild(const ChildOrder& child) override;
@@ -102,12 +103,12 @@ class LocalEngine final : public Engine, private LaneHost {
   void Raise(const Alert& alert) override;
 
   // local_engine_start.cc
-  Result<std::shared_ptr<const Plan>> PlanOf(const StartRequest& request);
-  Status AddChildren(const Plan& plan, const std::string& base, int depth,
+  Result<std::shared_ptr<const CompiledProgram>> ProgramFor(const StartRequest& request);
+  Status AddChildren(const CompiledProgram& program, const std::string& base, int depth,
                      std::map<std::string, std::string>& children);
   void ChildMissed(const ChildOrder& child, const Error& error);
   void ReportChild(const RunId& child, const RunId& parent);
-  bool IsOrphan(const PlanRun& child);
+  bool IsOrphan(const Execution& child);
   Result<SignalDecision> RetryRun(const SignalRequest& request, const SignalVerdict& verdict);
 
   bool IsCounted(const RunOrigin& origin) const;
@@ -119,7 +120,7 @@ class LocalEngine final : public Engine, private LaneHost {
   template <typename T>
   Result<T> Ask(const RunId& run_id, std::function<LaneOrder(std::function<void(Result<T>)>)> make);
   template <typename T>
-  Result<T> Look(std::string_view run_id, std::function<T(const PlanRun&)> see);
+  Result<T> Look(std::string_view run_id, std::function<T(const Execution&)> see);
   void AdmitNext();
   void RunLane(Lane& lane);
   void WatchClock();
@@ -135,7 +136,7 @@ class LocalEngine final : public Engine, private LaneHost {
   const bool threads_;
   WatchedClock* const watch_;
   std::unique_ptr<EmbeddedLog> log_;
-  PlanLibrary library_;
+  ProgramLibrary library_;
   ForeignRuns foreign_;
   Timers timers_;
   LaneCounters counters_;
@@ -185,10 +186,10 @@ Result<T> LocalEngine::Ask(const RunId& run_id,
 }
 
 template <typename T>
-Result<T> LocalEngine::Look(std::string_view run_id, std::function<T(const PlanRun&)> see) {
+Result<T> LocalEngine::Look(std::string_view run_id, std::function<T(const Execution&)> see) {
   const RunId id{std::string(run_id)};
   return Ask<T>(id, [&](std::function<void(Result<T>)> answer) {
-    return LaneOrder{id, LookOrder{[answer, see](Result<const PlanRun*> run) {
+    return LaneOrder{id, LookOrder{[answer, see](Result<const Execution*> run) {
                        if (!run) return answer(run.error());
                        answer(see(**run));
                      }}};

@@ -37,7 +37,7 @@ Blocker StoreBlocker(const Error& fault) {
 }  // namespace
 
 Result<RunView> LocalEngine::View(std::string_view run_id) {
-  auto view = Look<RunView>(run_id, [](const PlanRun& run) { return run.View(); });
+  auto view = Look<RunView>(run_id, [](const Execution& run) { return run.View(); });
   const RunId id{std::string(run_id)};
   if (!view && view.error().code == ErrorCode::kPlanUnavailable && foreign_.Has(id)) {
     return foreign_.View(id);
@@ -50,12 +50,11 @@ Result<RunView> LocalEngine::View(std::string_view run_id) {
 
 Result<Explanation> LocalEngine::Why(std::string_view run_id) {
   const RunId id{std::string(run_id)};
-  auto why = Look<Explanation>(run_id, [this](const PlanRun& run) {
+  auto why = Look<Explanation>(run_id, [this](const Execution& run) {
     Explanation explanation = run.Why();
     for (Blocker& blocker : explanation.blockers) {
       if (blocker.kind != "slot") continue;
-      const std::string more =
-          slots_.Why(run.run_id(), UnitNamed(*run.progress().plan, blocker.subject));
+      const std::string more = slots_.Why(run.run_id(), blocker.subject);
       if (!more.empty()) blocker.message = "step " + blocker.subject + " " + more;
     }
     return explanation;

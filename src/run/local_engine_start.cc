@@ -10,7 +10,6 @@
 #include "flow/plan_ref.h"
 #include "run/derived_run_id.h"
 #include "run/local_engine.h"
-#include "run/run_names.h"
 
 namespace everstep {
 namespace {
@@ -36,22 +35,11 @@ Status CheckNames(const StartRequest& request) {
   return error;
 }
 
-// Inputs alone can be named: the run does not exist yet.
-class InputNames final : public Names {
- public:
-  explicit InputNames(const Value& inputs) : inputs_(inputs) {}
-  Value Find(std::string_view name) const override {
-    return name == "inputs" || name == "params" ? inputs_ : Value();
-  }
-
- private:
-  const Value& inputs_;
-};
-
 }  // namespace
 
-Result<std::shared_ptr<const Plan>> LocalEngine::PlanOf(const StartRequest& request) {
-  if (!request.plan_ref) return library_.Add(request.plan);
+Result<std::shared_ptr<const CompiledProgram>> LocalEngine::ProgramFor(
+    const StartRequest& request) {
+  if (!request.plan_ref) return library_.Add(request.format, request.plan);
   const PlanRef& ref = *request.plan_ref;
   if (!fetcher_) {
     return Error{ErrorCode::kPlanUriNotAllowed, "this engine fetches no plans", {}};
@@ -64,28 +52,25 @@ Result<std::shared_ptr<const Plan>> LocalEngine::PlanOf(const StartRequest& requ
            request.tenant_id});
     return whole.error();
   }
-  auto plan = library_.Add(*document);
-  if (!plan) return plan;
-  const Status named = CheckPlanNames(ref, **plan);
+  auto program = library_.Add(request.format, *document);
+  if (!program) return program;
+  const Status named =
+      CheckPlanNames(ref, (*program)->id(), (*program)->version(), (*program)->schema_version());
   if (!named) return named.error();
-  return plan;
+  return program;
 }
 
-// Plans that the plan's steps run, and theirs: fetched and kept before the run begins, so that it
-// does not depend on anything outside.
-Status LocalEngine::AddChildren(const Plan& plan, const std::string& base, int depth,
+// Programs that the program runs as children, and theirs: fetched and kept before the run begins,
+// so that it does not depend on anything outside.
+Status LocalEngine::AddChildren(const CompiledProgram& program, const std::string& base, int depth,
                                 std::map<std::string, std::string>& children) {
-  for (const PlanStep& step : plan.steps) {
-    if (!step.child) continue;
+  for (const CompiledProgram::Child& child : program.children()) {
     if (depth >= kChildDepthMax) {
       return Error{ErrorCode::kInvalidPlan,
                    "plans run plans more than " + std::to_string(kChildDepthMax) + " deep",
                    {}};
     }
-    const ChildPlan& child = *step.child;
-    const std::string name =
-        child.reference.empty() ? ToHex(Sha256(child.document)) : child.reference;
-    if (children.contains(name)) continue;
+    if (children.contains(child.name)) continue;
     Result<std::string> document = child.document;
     if (!child.reference.empty()) {
       if (!fetcher_) {
@@ -98,9 +83,9 @@ Status LocalEngine::AddChildren(const Plan& plan, const std::string& base, int d
       const Status whole = CheckPlanDigest({child.reference, child.sha256, {}, {}, {}}, *document);
       if (!whole) return whole.error();
     }
-    const auto added = library_.Add(*document);
+    const auto added = library_.Add(program.ref().format, *document);
     if (!added) return added.error();
-    children.emplace(name, ToHex((*added)->sha256));
+    children.emplace(child.name, (*added)->ref().sha256);
     const Status deeper = AddChildren(**added, base, depth + 1, children);
     if (!deeper) return deeper;
   }
@@ -109,24 +94,22 @@ Status LocalEngine::AddChildren(const Plan& plan, const std::string& base, int d
 
 bool LocalEngine::IsReadyFor(const StartRequest& request) {
   if (request.plan_ref || !recovered()) return false;
-  const auto plan = library_.Known(Sha256(request.plan));
-  return plan != nullptr && plan->concurrency_key.constant() &&
-         std::ranges::none_of(plan->steps,
-                              [](const PlanStep& step) { return step.child.has_value(); });
+  const auto program = library_.Known({request.format, ToHex(Sha256(request.plan))});
+  return program != nullptr && !program->computes_concurrency_key() && program->children().empty();
 }
 
 Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {
   const Status named = CheckNames(request);
   if (!named) return named.error();
-  auto plan = PlanOf(request);
-  if (!plan) return std::move(plan).error();
-  const auto inputs = CheckInputs(**plan, request.inputs);
+  auto program = ProgramFor(request);
+  if (!program) return std::move(program).error();
+  const auto inputs = (*program)->CheckInputs(request.inputs);
   if (!inputs) return inputs.error();
 
   Prepared prepared;
   RunOrigin& origin = prepared.order.origin;
-  origin.scope = {request.tenant_id, request.project_id, request.environment_id, (*plan)->plan_id,
-                  (*plan)->plan_version};
+  origin.scope = {request.tenant_id, request.project_id, request.environment_id,
+                  std::string((*program)->id()), std::string((*program)->version())};
   origin.inputs = ToJson(*inputs);
   origin.uri = request.plan_ref ? request.plan_ref->uri : request.plan_uri;
   origin.request_id = request.request_id;
@@ -134,14 +117,12 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   origin.trigger_source = request.trigger_source;
   origin.traceparent = request.traceparent;
   origin.tracestate = request.tracestate;
-  origin.priority = request.priority.value_or((*plan)->priority);
+  origin.priority = request.priority.value_or((*program)->priority());
   if (request.start_at) origin.start_at = *request.start_at;
-  if (!(*plan)->concurrency_key.empty()) {
-    const auto key = (*plan)->concurrency_key.Render(InputNames(*inputs));
-    if (!key) return key.error();
-    origin.concurrency_key = ToText(*key);
-  }
-  const Status children = AddChildren(**plan, origin.uri, 0, origin.children);
+  auto key = (*program)->ConcurrencyKeyFor(*inputs);
+  if (!key) return std::move(key).error();
+  origin.concurrency_key = *std::move(key);
+  const Status children = AddChildren(**program, origin.uri, 0, origin.children);
   if (!children) return children.error();
 
   if (!request.run_id.empty()) {
@@ -156,27 +137,26 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   } else {
     prepared.run_id = RunId(NewUuid(random_));
   }
-  prepared.order.plan = std::move(*plan);
+  prepared.order.program = std::move(*program);
   return prepared;
 }
 
 // ---- children
 
 void LocalEngine::StartChild(const ChildOrder& child) {
-  const auto sha256 = DigestFromHex(child.plan_sha256);
-  if (!sha256) {
+  if (child.program.sha256.empty()) {
     return ChildMissed(child, {ErrorCode::kPlanUnavailable, "the child's plan is not known", {}});
   }
-  auto plan = library_.Find(*sha256);
-  if (!plan) return ChildMissed(child, plan.error());
-  const auto inputs = CheckInputs(**plan, child.origin.inputs);
+  auto program = library_.Find(child.program);
+  if (!program) return ChildMissed(child, program.error());
+  const auto inputs = (*program)->CheckInputs(child.origin.inputs);
   if (!inputs) return ChildMissed(child, inputs.error());
   StartOrder order;
   order.origin = child.origin;
   order.origin.inputs = ToJson(*inputs);
-  order.origin.scope.plan_id = (*plan)->plan_id;
-  order.origin.scope.plan_version = (*plan)->plan_version;
-  order.plan = std::move(*plan);
+  order.origin.scope.plan_id = (*program)->id();
+  order.origin.scope.plan_version = (*program)->version();
+  order.program = std::move(*program);
   order.answer = [this, child](Result<StartedRun> started) {
     if (!started) return ChildMissed(child, started.error());
     const auto status = RunStatusNamed(started->status);
@@ -202,9 +182,9 @@ void LocalEngine::ChildMissed(const ChildOrder& child, const Error& error) {
 }
 
 void LocalEngine::ReportChild(const RunId& child, const RunId& parent) {
-  Post(child, {child, LookOrder{[this, parent](Result<const PlanRun*> run) {
+  Post(child, {child, LookOrder{[this, parent](Result<const Execution*> run) {
                  if (!run) return;
-                 const PlanProgress& progress = (*run)->progress();
+                 const RunProgress& progress = (*run)->progress();
                  Post(parent,
                       {parent, ChildEndOrder{{(*run)->run_id(), progress.status, progress.result,
                                               progress.error_code, progress.error_message}}});
@@ -212,7 +192,7 @@ void LocalEngine::ReportChild(const RunId& child, const RunId& parent) {
 }
 
 // A child outlives its parent only if the process ended before it heard of the parent's end.
-bool LocalEngine::IsOrphan(const PlanRun& child) {
+bool LocalEngine::IsOrphan(const Execution& child) {
   const auto parent = log_->store().Read()->FindRun(child.progress().origin.parent);
   return parent && (!*parent || IsTerminal((*parent)->state.status));
 }
@@ -237,14 +217,14 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
   struct Original {
     RunStatus status{};
     RunOrigin origin;
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const CompiledProgram> program;
     std::optional<Error> conflict{};         // its id was that of another order
     std::optional<SignalDecision> before{};  // of the same order
   };
   const SignalOrder& signal = verdict.order;
-  auto original = Look<Original>(request.run_id, [&signal](const PlanRun& run) {
-    const PlanProgress& progress = run.progress();
-    Original seen{run.status(), progress.origin, progress.plan};
+  auto original = Look<Original>(request.run_id, [&signal](const Execution& run) {
+    const RunProgress& progress = run.progress();
+    Original seen{run.status(), progress.origin, run.compiled()};
     seen.origin.scope = run.scope();
     const auto known = progress.FindSignal(signal.signal_id, signal.type, signal.payload);
     if (!known) {
@@ -283,7 +263,7 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
   }
   // The log of a run that has ended is closed: the decision stands in the new run's.
   StartOrder order;
-  order.plan = original->plan;
+  order.program = original->program;
   order.origin = original->origin;
   order.origin.original = RunId(request.run_id);
   order.origin.parent = {};  // nobody waits for it, whoever waited for the first

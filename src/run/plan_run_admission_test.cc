@@ -234,7 +234,6 @@ TEST_F(PlanRunAdmissionTest, SlotsOfAToolAreKeptAlsoAfterARestart) {
 }
 
 TEST_F(PlanRunAdmissionTest, StepsWithOneKeyRunOneAfterTheOther) {
-  compares_ready_ = false;
   const std::string step = "  - {stepId: a, kind: http, concurrencyKey: \"only\"}\n";
   const std::string first = StartSteps(step);
   const std::string second = StartSteps(step);

@@ -320,7 +320,7 @@ TEST_F(PlanRunRecoveryTest, AHeldStepIsStillHeld) {
 TEST_F(PlanRunRecoveryTest, WhoeverStillWaitsIsAnsweredWhenTheEngineEnds) {
   std::vector<std::string> answers;
   const RunId run("run-1");
-  engine_->Post(run, {run, LookOrder{[&answers](Result<const PlanRun*> seen) {
+  engine_->Post(run, {run, LookOrder{[&answers](Result<const Execution*> seen) {
                         answers.emplace_back(seen ? "seen" : Name(seen.error().code));
                       }}});
   engine_.reset();

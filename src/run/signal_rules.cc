@@ -267,7 +267,7 @@ Result<SignalVerdict> JudgeSignal(const SignalRequest& request,
   return verdict;
 }
 
-SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decided& decided) {
+SignalDecision RepeatOf(const std::string& signal_id, const RunProgress::Decided& decided) {
   return {signal_id, decided.decision, decided.code, decided.reason, true, {}, decided.seq.value()};
 }
 

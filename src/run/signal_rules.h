@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "everstep/engine.h"
-#include "run/plan_run.h"
+#include "run/execution.h"
 
 namespace everstep {
 
@@ -35,7 +35,7 @@ Result<SignalVerdict> JudgeSignal(const SignalRequest& request,
                                   Random& random);
 
 // The answer to an order that was decided before.
-SignalDecision RepeatOf(const std::string& signal_id, const PlanProgress::Decided& decided);
+SignalDecision RepeatOf(const std::string& signal_id, const RunProgress::Decided& decided);
 
 // The record of a decision that was changed by the state of the run.
 std::string RejectedRecord(const SignalRequest& request, const SignalOrder& order,

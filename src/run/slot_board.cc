@@ -14,9 +14,10 @@ void SlotBoard::SetCapacity(const std::string& queue, std::uint32_t capacity) {
   (void)slots_.SetCapacity(queue, capacity);
 }
 
-bool SlotBoard::Request(const RunId& run_id, const UnitKey& key, const Ask& ask, Timestamp now) {
+bool SlotBoard::Request(const RunId& run_id, const std::string& activity_id, const Ask& ask,
+                        Timestamp now) {
   const std::lock_guard lock(mutex_);
-  const Owner owner{run_id, key};
+  const Owner owner{run_id, activity_id};
   const std::uint64_t handle = ++last_handle_;
   handles_.emplace(owner, handle);
   owners_.emplace(handle, owner);
@@ -28,10 +29,10 @@ bool SlotBoard::Request(const RunId& run_id, const UnitKey& key, const Ask& ask,
                         now);
 }
 
-void SlotBoard::Release(const RunId& run_id, const UnitKey& key) {
+void SlotBoard::Release(const RunId& run_id, const std::string& activity_id) {
   std::unique_lock lock(mutex_);
-  const auto found = handles_.lower_bound({run_id, key});
-  if (found == handles_.end() || found->first != Owner{run_id, key}) return;
+  const auto found = handles_.lower_bound({run_id, activity_id});
+  if (found == handles_.end() || found->first != Owner{run_id, activity_id}) return;
   const std::uint64_t handle = found->second;
   handles_.erase(found);
   Free(std::move(lock), handle);
@@ -42,17 +43,19 @@ void SlotBoard::Free(std::unique_lock<std::mutex> lock, std::uint64_t handle) {
   std::vector<Owner> granted;
   for (const std::uint64_t other : slots_.Release(handle)) granted.push_back(owners_.at(other));
   lock.unlock();
-  for (const auto& [run_id, key] : granted) on_grant_(run_id, key);
+  for (const auto& [run_id, activity_id] : granted) on_grant_(run_id, activity_id);
 }
 
-std::set<UnitKey> SlotBoard::Keep(const RunId& run_id, const std::set<UnitKey>& units) {
-  std::set<UnitKey> kept;
+std::set<std::string> SlotBoard::Keep(const RunId& run_id,
+                                      const std::set<std::string>& activities) {
+  std::set<std::string> kept;
   std::vector<std::uint64_t> freed;
   std::unique_lock lock(mutex_);
-  auto entry = handles_.lower_bound({run_id, UnitKey{0, UnitKey::Role::kStep, 0}});
+  auto entry = handles_.lower_bound({run_id, std::string()});
   while (entry != handles_.end() && entry->first.first == run_id) {
-    const UnitKey& key = entry->first.second;
-    if (units.contains(key) && slots_.Holds(entry->second) && kept.insert(key).second) {
+    const std::string& activity_id = entry->first.second;
+    if (activities.contains(activity_id) && slots_.Holds(entry->second) &&
+        kept.insert(activity_id).second) {
       ++entry;
     } else {
       freed.push_back(entry->second);
@@ -67,23 +70,24 @@ std::set<UnitKey> SlotBoard::Keep(const RunId& run_id, const std::set<UnitKey>& 
   return kept;
 }
 
-std::optional<std::uint64_t> SlotBoard::Newest(const RunId& run_id, const UnitKey& key) const {
-  const auto after = handles_.upper_bound({run_id, key});
+std::optional<std::uint64_t> SlotBoard::Newest(const RunId& run_id,
+                                               const std::string& activity_id) const {
+  const auto after = handles_.upper_bound({run_id, activity_id});
   if (after == handles_.begin()) return std::nullopt;
   const auto newest = std::prev(after);
-  if (newest->first != Owner{run_id, key}) return std::nullopt;
+  if (newest->first != Owner{run_id, activity_id}) return std::nullopt;
   return newest->second;
 }
 
-bool SlotBoard::Holds(const RunId& run_id, const UnitKey& key) {
+bool SlotBoard::Holds(const RunId& run_id, const std::string& activity_id) {
   const std::lock_guard lock(mutex_);
-  const auto handle = Newest(run_id, key);
+  const auto handle = Newest(run_id, activity_id);
   return handle && slots_.Holds(*handle);
 }
 
-std::string SlotBoard::Why(const RunId& run_id, const UnitKey& key) {
+std::string SlotBoard::Why(const RunId& run_id, const std::string& activity_id) {
   const std::lock_guard lock(mutex_);
-  const auto handle = Newest(run_id, key);
+  const auto handle = Newest(run_id, activity_id);
   return handle ? slots_.Why(*handle) : std::string();
 }
 

@@ -9,15 +9,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include "event/event.h"
 #include "run/slots.h"
-#include "run/unit.h"
 
 namespace everstep {
 
 // The slots of this process, shared by all lanes: who may run a tool now. Thread-safe.
 class SlotBoard {
  public:
-  using GrantFn = std::function<void(const RunId& run_id, const UnitKey& key)>;
+  using GrantFn = std::function<void(const RunId& run_id, const std::string& activity_id)>;
   struct Ask {
     std::string tenant;
     std::string queue;
@@ -29,22 +29,22 @@ class SlotBoard {
   SlotBoard(std::chrono::microseconds ageing, std::uint32_t tenant_percent, GrantFn on_grant);
 
   void SetCapacity(const std::string& queue, std::uint32_t capacity);
-  // True: the unit has its slot. False: it is granted later.
-  bool Request(const RunId& run_id, const UnitKey& key, const Ask& ask, Timestamp now);
-  // Gives a slot back, or withdraws the ask. Of a unit that asked again before it gave back, the
-  // older one.
-  void Release(const RunId& run_id, const UnitKey& key);
-  // All of a run but the slots that these units hold; answers which of them do.
-  std::set<UnitKey> Keep(const RunId& run_id, const std::set<UnitKey>& units);
-  // Whether the unit's newest ask was granted.
-  bool Holds(const RunId& run_id, const UnitKey& key);
-  // Why the unit waits; empty: it does not.
-  std::string Why(const RunId& run_id, const UnitKey& key);
+  // True: the activity has its slot. False: it is granted later.
+  bool Request(const RunId& run_id, const std::string& activity_id, const Ask& ask, Timestamp now);
+  // Gives a slot back, or withdraws the request. If the activity asked again before it gave its
+  // slot back, this is about the older request.
+  void Release(const RunId& run_id, const std::string& activity_id);
+  // Releases all of a run but the slots that these activities hold; returns which of them do.
+  std::set<std::string> Keep(const RunId& run_id, const std::set<std::string>& activities);
+  // Whether the activity's newest request was granted.
+  bool Holds(const RunId& run_id, const std::string& activity_id);
+  // Why the activity waits; empty: it does not.
+  std::string Why(const RunId& run_id, const std::string& activity_id);
 
  private:
-  using Owner = std::pair<RunId, UnitKey>;
+  using Owner = std::pair<RunId, std::string>;
 
-  std::optional<std::uint64_t> Newest(const RunId& run_id, const UnitKey& key) const;
+  std::optional<std::uint64_t> Newest(const RunId& run_id, const std::string& activity_id) const;
   void Free(std::unique_lock<std::mutex> lock, std::uint64_t handle);
 
   const GrantFn on_grant_;

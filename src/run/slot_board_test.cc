@@ -12,20 +12,21 @@ namespace {
 
 const RunId kRun("run-1");
 const RunId kOther("run-2");
-constexpr UnitKey kFirst{0, UnitKey::Role::kStep, 0};
-constexpr UnitKey kSecond{1, UnitKey::Role::kStep, 0};
+const std::string kFirst = "fetch";
+const std::string kSecond = "fetch:3";
 
 class SlotBoardTest : public testing::Test {
  protected:
   SlotBoardTest() { board_.SetCapacity("python", 1); }
 
-  bool Ask(const RunId& run_id, const UnitKey& key) {
-    return board_.Request(run_id, key, {"default", "python", {}, 0}, Timestamp{});
+  bool Ask(const RunId& run_id, const std::string& activity_id) {
+    return board_.Request(run_id, activity_id, {"default", "python", {}, 0}, Timestamp{});
   }
 
-  std::vector<std::pair<RunId, UnitKey>> granted_;
-  SlotBoard board_{std::chrono::seconds(10), 100, [this](const RunId& run_id, const UnitKey& key) {
-                     granted_.emplace_back(run_id, key);
+  std::vector<std::pair<RunId, std::string>> granted_;
+  SlotBoard board_{std::chrono::seconds(10), 100,
+                   [this](const RunId& run_id, const std::string& activity_id) {
+                     granted_.emplace_back(run_id, activity_id);
                    }};
 };
 
@@ -44,7 +45,7 @@ TEST_F(SlotBoardTest, AUnitThatAsksAgainBeforeItGaveBackGetsTheSlotItGivesBack) 
 TEST_F(SlotBoardTest, KeepLeavesOnlySlotsThatAreHeld) {
   ASSERT_TRUE(Ask(kRun, kFirst));
   EXPECT_FALSE(Ask(kRun, kSecond));
-  EXPECT_EQ(board_.Keep(kRun, {kFirst, kSecond}), std::set<UnitKey>{kFirst});
+  EXPECT_EQ(board_.Keep(kRun, {kFirst, kSecond}), std::set<std::string>{kFirst});
   EXPECT_TRUE(granted_.empty());
   EXPECT_FALSE(Ask(kOther, kFirst));
   EXPECT_TRUE(board_.Keep(kRun, {}).empty());

@@ -100,7 +100,7 @@ class Api final : public HttpHandler, private CallObserver {
   std::optional<ClientName> SenderOf(const ServerRequest& head) override;
 
   // The engine's callbacks, any thread.
-  void RunEnded(const PlanRun& run) {
+  void RunEnded(const Execution& run) {
     end_waiters_.Ended(run.run_id().value(), [&run] { return run.View(); });
   }
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "run/plan_program.h"
 
 namespace everstep {
 
@@ -18,7 +19,7 @@ Error NotFound(const std::string& plan_id, const std::string& version) {
 
 }  // namespace
 
-PlanRegistry::PlanRegistry(StateStore& store, Committer& committer, PlanLibrary& library,
+PlanRegistry::PlanRegistry(StateStore& store, Committer& committer, ProgramLibrary& library,
                            Clock& clock)
     : store_(store), committer_(committer), library_(library), clock_(clock) {}
 
@@ -30,14 +31,14 @@ std::string PlanRegistry::NameOf(const std::string& plan_id, const std::string& 
 Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenant_id,
                                                         std::string_view document,
                                                         const std::string& by) {
-  const auto plan = library_.Add(document);
+  const auto plan = library_.Add(kPlanFormat, document);
   if (!plan) return plan.error();
   const DocumentKey key{DocumentKind::kPlanVersion, tenant_id,
-                        NameOf((*plan)->plan_id, (*plan)->plan_version)};
+                        NameOf(std::string((*plan)->id()), std::string((*plan)->version()))};
   Registered registered;
-  registered.plan = {(*plan)->plan_id, (*plan)->plan_version, ToHex((*plan)->sha256), clock_.Now(),
-                     by};
-  // Look up and write between two commits, so that of two concurrent registrations one is first.
+  registered.plan = {std::string((*plan)->id()), std::string((*plan)->version()),
+                     (*plan)->ref().sha256, clock_.Now(), by};
+  // Looked up and written between two commits, so that of two at once one is the first.
   const Status put = committer_.BetweenCommits([&]() -> Status {
     const auto known = store_.Read()->FindDocument(key);
     if (!known) return known.error();
@@ -115,9 +116,9 @@ Result<std::string> PlanRegistry::Document(const RegisteredPlan& plan) {
 }
 
 Result<std::shared_ptr<const Plan>> PlanRegistry::Compiled(const RegisteredPlan& plan) {
-  const auto sha256 = DigestFromHex(plan.sha256);
-  if (!sha256) return NotFound(plan.plan_id, plan.plan_version);
-  return library_.Find(*sha256);
+  const auto program = library_.Find({std::string(kPlanFormat), plan.sha256});
+  if (!program) return program.error();
+  return PlanOf(**program);
 }
 
 }  // namespace everstep

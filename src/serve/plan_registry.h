@@ -9,7 +9,7 @@
 #include "engine/committer.h"
 #include "everstep/result.h"
 #include "flow/plan.h"
-#include "run/plan_library.h"
+#include "run/program_library.h"
 #include "store/state_store.h"
 #include "wire/wire.h"
 
@@ -37,7 +37,7 @@ void Describe(F& f, RegisteredPlan& plan) {
 // Thread-safe; blocks on the store.
 class PlanRegistry {
  public:
-  PlanRegistry(StateStore& store, Committer& committer, PlanLibrary& library, Clock& clock);
+  PlanRegistry(StateStore& store, Committer& committer, ProgramLibrary& library, Clock& clock);
 
   struct Registered {
     RegisteredPlan plan;
@@ -62,7 +62,7 @@ class PlanRegistry {
  private:
   StateStore& store_;
   Committer& committer_;
-  PlanLibrary& library_;
+  ProgramLibrary& library_;
   Clock& clock_;
 };
 

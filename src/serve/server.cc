@@ -92,7 +92,7 @@ class RunningServer final : public Server {
 
   ApiSlot slot_;
   ServerLog* log_ = nullptr;
-  const LocalEngine::EndListener on_end_ = [this](const PlanRun& run) {
+  const LocalEngine::EndListener on_end_ = [this](const Execution& run) {
     if (Api* api = slot_.api.load()) api->RunEnded(run);
   };
   std::unique_ptr<AccessTokens> tokens_;

@@ -5,7 +5,8 @@
 
 #include "base/json.h"
 #include "flow/value_names.h"
-#include "run/plan_run.h"
+#include "run/execution.h"
+#include "run/plan_program.h"
 
 namespace everstep {
 namespace {
@@ -333,7 +334,7 @@ void EngineWitness::CheckView(const RunView& view) {
   const RunWitness* run = Find(RunId(view.run_id));
   if (run == nullptr) return Wrong(view.run_id + " is shown but is not in the log");
   const NoTools no_tools;
-  PlanRun folded(run->run_id(), run->plan(), no_tools, {});
+  Execution folded(run->run_id(), std::make_shared<CompiledPlan>(run->plan()), no_tools, {});
   for (const Event& event : run->events()) folded.Apply(event);
   const std::string difference = Difference(view, folded.View());
   if (!difference.empty()) Wrong(view.run_id + " is shown differently from its log: " + difference);

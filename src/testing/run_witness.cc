@@ -225,7 +225,7 @@ void RunWitness::CheckFirstDelivery(const UnitKey& key, const Unit& unit, const 
     Wrong("is attempt " + std::to_string(event.logical_attempt) + " after " +
           std::to_string(unit.logical_attempt));
   }
-  const std::uint32_t most = IsLoop(key) ? 1 : ActionOf(key).retry.attempts_max;
+  const std::uint32_t most = IsLoop(key) ? 1 : ActionOf(key).attempts_max;
   if (event.logical_attempt > most + unit.attempts_ordered) {
     Wrong("is attempt " + std::to_string(event.logical_attempt) + " of at most " +
           std::to_string(most));

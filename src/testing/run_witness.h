@@ -12,7 +12,7 @@
 #include "event/event.h"
 #include "flow/plan.h"
 #include "machine/state.h"
-#include "run/unit.h"
+#include "run/plan_unit.h"
 
 namespace everstep {
 

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "flow/value.h"
+#include "run/activity_table.h"
 #include "testing/run_witness.h"
 
 namespace everstep {
@@ -37,7 +38,7 @@ void RunWitness::TakeWait(const Event& event, Timestamp now) {
     return;
   }
   const Purpose purpose = PurposeOf(event.entity_id);
-  const auto unit = units_.find(purpose.unit_id);
+  const auto unit = units_.find(purpose.activity_id);
   if (unit == units_.end()) return;
   if (purpose.what == "wait") unit->second.answered = true;
   if (purpose.what == "retry" && purpose.attempt == unit->second.logical_attempt + 1) {
@@ -53,7 +54,7 @@ void RunWitness::TakeHook(const Event& event) {
   if (event.type == EventType::kHookConflict) return;
   if (!hooks_.contains(event.entity_id)) return Wrong("names a hook that is not active");
   if (event.type == EventType::kHookReceived) {
-    units_[std::string(PurposeOf(event.entity_id).unit_id)].answered = true;
+    units_[std::string(PurposeOf(event.entity_id).activity_id)].answered = true;
     deliveries_.insert(event.instance_id);
   } else {
     hooks_.erase(event.entity_id);

@@ -219,7 +219,10 @@ Result<std::shared_ptr<const Plan>> VerifyPlan(const PlanRef& ref, std::string_v
   if (Status digest = CheckPlanDigest(ref, document); !digest) return digest.error();
   auto plan = ReadPlan(document, audience);
   if (!plan) return plan.error();
-  if (Status names = CheckPlanNames(ref, **plan); !names) return names.error();
+  if (Status names =
+          CheckPlanNames(ref, (*plan)->plan_id, (*plan)->plan_version, (*plan)->schema_version);
+      !names)
+    return names.error();
   return plan;
 }
 

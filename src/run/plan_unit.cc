@@ -1,4 +1,4 @@
-#include "run/unit.h"
+#include "run/plan_unit.h"
 
 #include <charconv>
 
@@ -45,23 +45,6 @@ UnitKey UnitNamed(const Plan& plan, std::string_view unit_id) {
   if ((item && !looped) || (undo && looped && !item)) return key;
   key.step = step;
   return key;
-}
-
-std::string PurposeId(std::string_view what, std::string_view unit_id, std::uint32_t attempt) {
-  std::string id(what);
-  id.append(":").append(unit_id).append(":").append(std::to_string(attempt));
-  return id;
-}
-
-Purpose PurposeOf(std::string_view id) {
-  const std::size_t first = id.find(':');
-  const std::size_t last = id.rfind(':');
-  Purpose purpose;
-  if (first == std::string_view::npos || first == last) return purpose;
-  if (!ReadNumber(id.substr(last + 1), purpose.attempt)) return purpose;
-  purpose.what = id.substr(0, first);
-  purpose.unit_id = id.substr(first + 1, last - first - 1);
-  return purpose;
 }
 
 }  // namespace everstep

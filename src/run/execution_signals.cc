@@ -2,12 +2,13 @@
 #include <utility>
 
 #include "base/json.h"
-#include "run/plan_run.h"
+#include "run/execution.h"
+#include "run/turn_commands.h"
 
 namespace everstep {
 namespace {
 
-using Ending = PlanProgress::Ending;
+using Ending = RunProgress::Ending;
 
 std::string StepOf(const SignalOrder& order) {
   const Value step = order.payload.Get("stepId");
@@ -16,6 +17,10 @@ std::string StepOf(const SignalOrder& order) {
 
 bool Flag(const SignalOrder& order, std::string_view name) {
   return IsTrue(order.payload.Get(name));
+}
+
+OrderRefusal NoSuchStep(const SignalOrder& order) {
+  return {ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
 }
 
 std::string PausePayload(const SignalOrder& order) {
@@ -30,7 +35,7 @@ std::string PausePayload(const SignalOrder& order) {
 
 }  // namespace
 
-std::optional<OrderRefusal> PlanRun::Signal(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::Signal(Turn& turn, const SignalOrder& order) {
   const bool escalation = order.type == "ESCALATE_ALERT";
   if (IsTerminal(status()) && !escalation) {
     return OrderRefusal{ErrorCode::kRunTerminal, "the run is " + std::string(Name(status()))};
@@ -58,7 +63,7 @@ std::optional<OrderRefusal> PlanRun::Signal(Turn& turn, const SignalOrder& order
   return OrderRefusal{ErrorCode::kSignalInvalidPayload, "there is no signal " + order.type};
 }
 
-void PlanRun::RecordSignal(Turn& turn, const SignalOrder& order, bool accepted) {
+void Execution::RecordSignal(Turn& turn, const SignalOrder& order, bool accepted) {
   Event event = NewEvent(turn, accepted ? EventType::kSignalAccepted : EventType::kSignalRejected,
                          order.signal_id);
   event.payload = order.record;
@@ -66,12 +71,12 @@ void PlanRun::RecordSignal(Turn& turn, const SignalOrder& order, bool accepted) 
   Emit(turn, std::move(event));
 }
 
-std::optional<OrderRefusal> PlanRun::Pause(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::Pause(Turn& turn, const SignalOrder& order) {
   if (status() != RunStatus::kRunning) {
     return OrderRefusal{ErrorCode::kInvalidTransition, "the run is " + std::string(Name(status())) +
                                                            "; only a RUNNING run pauses"};
   }
-  if (progress_.ending == Ending::kCancelling) {
+  if (state_.run.ending == Ending::kCancelling) {
     return OrderRefusal{ErrorCode::kInvalidTransition, "the run is being cancelled"};
   }
   RecordSignal(turn, order, true);
@@ -79,16 +84,16 @@ std::optional<OrderRefusal> PlanRun::Pause(Turn& turn, const SignalOrder& order)
   event.payload = PausePayload(order);
   Emit(turn, std::move(event));
   drain_alerted_ = false;
-  // Steps that wait for a slot are no longer about to start.
-  for (const UnitKey& key : asked_) {
-    turn.effects.freed_slots.push_back(key);
-    progress_.PutBack(key);
+  // Activities that wait for a slot are no longer about to start.
+  for (const ActivityNo no : asked_) {
+    turn.effects.freed_slots.push_back(IdOf(no));
+    program_->PutBack(no);
   }
   asked_.clear();
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::Resume(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::Resume(Turn& turn, const SignalOrder& order) {
   if (status() != RunStatus::kPaused) {
     return OrderRefusal{ErrorCode::kInvalidTransition, "the run is " + std::string(Name(status())) +
                                                            "; only a PAUSED run resumes"};
@@ -101,7 +106,7 @@ std::optional<OrderRefusal> PlanRun::Resume(Turn& turn, const SignalOrder& order
     // What came due meanwhile fires now, and what another process left in flight is delivered
     // again.
     std::vector<std::string> due;
-    for (const auto& [wait_id, wait] : progress_.waits) {
+    for (const auto& [wait_id, wait] : state_.activities.waits()) {
       if (wait.due_at <= turn.now) due.push_back(wait_id);
     }
     for (const std::string& wait_id : due) WaitDue(turn, wait_id);
@@ -110,21 +115,21 @@ std::optional<OrderRefusal> PlanRun::Resume(Turn& turn, const SignalOrder& order
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::Cancel(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::Cancel(Turn& turn, const SignalOrder& order) {
   RecordSignal(turn, order, true);
   stops_sent_ = 0;
   Advance(turn);
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::EmergencyStop(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::EmergencyStop(Turn& turn, const SignalOrder& order) {
   RecordSignal(turn, order, true);
-  const std::set<UnitKey> running = progress_.running;
-  for (const UnitKey& key : running) {
-    LetGo(turn, key);
-    CancelAttempt(turn, key, "emergency stop", false);
+  const std::set<ActivityNo> running = state_.activities.running();
+  for (const ActivityNo no : running) {
+    LetGo(turn, no);
+    CancelAttempt(turn, no, "emergency stop", false);
   }
-  for (const UnitKey& key : asked_) turn.effects.freed_slots.push_back(key);
+  for (const ActivityNo no : asked_) turn.effects.freed_slots.push_back(IdOf(no));
   asked_.clear();
   Event event = NewEvent(turn, EventType::kRunCancelled, {});
   event.payload = PausePayload(order);
@@ -132,13 +137,13 @@ std::optional<OrderRefusal> PlanRun::EmergencyStop(Turn& turn, const SignalOrder
   return std::nullopt;
 }
 
-// Ends an attempt by order. `goes_on`: the order itself says what becomes of the unit.
-void PlanRun::CancelAttempt(Turn& turn, const UnitKey& key, std::string_view why, bool goes_on) {
-  LeaveProcess(turn, key);
-  const Unit& unit = *progress_.Find(key);
-  Event event = NewEvent(turn, EventType::kStepFailed, IdOf(key));
-  event.logical_attempt = unit.logical_attempt;
-  event.engine_attempt = unit.engine_attempt;
+// Ends an attempt by order. `goes_on`: the order itself says what becomes of the activity.
+void Execution::CancelAttempt(Turn& turn, ActivityNo no, std::string_view why, bool goes_on) {
+  LeaveProcess(turn, no);
+  const Activity& activity = at(no);
+  Event event = NewEvent(turn, EventType::kStepFailed, activity.id);
+  event.logical_attempt = activity.logical_attempt;
+  event.engine_attempt = activity.engine_attempt;
   event.facts.will_retry = goes_on;
   event.facts.error_code = "CANCELLED";
   event.facts.error_message = why;
@@ -148,38 +153,21 @@ void PlanRun::CancelAttempt(Turn& turn, const UnitKey& key, std::string_view why
   json.Member("errorMessage", why);
   json.Member("retryable", false);
   json.Member("willRetry", goes_on);
+  if (goes_on) json.Member("byOrder", true);
   json.EndObject();
   Emit(turn, std::move(event));
 }
 
-std::optional<OrderRefusal> PlanRun::RefuseIfOver(const UnitKey& key, const Unit& unit) const {
-  const bool undo_failed =
-      key.role == UnitKey::Role::kUndo && unit.status == EntityStatus::kFailed && !unit.will_retry;
-  const bool over = unit.settled || undo_failed || unit.status == EntityStatus::kSuccess ||
-                    unit.status == EntityStatus::kSkipped;
-  if (over)
-    return OrderRefusal{ErrorCode::kStepTerminal, "step " + IdOf(key) + " has come to its end"};
-  if (key.role == UnitKey::Role::kStep && progress_.FellBack(key.step)) {
-    const StepIndex fallback = progress_.plan->steps[key.step].fallback;
-    return OrderRefusal{ErrorCode::kStepTerminal, "step " + IdOf(key) + " has failed and " +
-                                                      IdOf({fallback}) + " stands in for it"};
-  }
-  return std::nullopt;
-}
-
-std::optional<OrderRefusal> PlanRun::RetryStep(Turn& turn, const SignalOrder& order) {
-  const UnitKey key = UnitNamed(*progress_.plan, StepOf(order));
-  const Unit* unit = progress_.Find(key);
-  if (unit == nullptr) {
-    return OrderRefusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
-  }
-  if (auto over = RefuseIfOver(key, *unit)) return over;
-  if (progress_.ending != Ending::kNone && key.role != UnitKey::Role::kUndo) {
+std::optional<OrderRefusal> Execution::RetryStep(Turn& turn, const SignalOrder& order) {
+  const ActivityNo no = program_->Named(StepOf(order));
+  if (no == kNoActivity) return NoSuchStep(order);
+  if (auto refusal = program_->Refusal(no, Program::StepOrder::kRetry)) return refusal;
+  if (state_.run.is_ending() && !program_->IsCompensation(no)) {
     return OrderRefusal{ErrorCode::kInvalidTransition, "the run is ending; no step is retried"};
   }
-  const bool running = unit->status == EntityStatus::kRunning;
-  const bool loop = key.role == UnitKey::Role::kStep && progress_.loops.contains(key.step);
-  if (unit->status == EntityStatus::kAbsent || (running && (loop || !Flag(order, "force")))) {
+  const bool running = at(no).running();
+  const bool scope = program_->WorkOf(no) == Work::kScope;
+  if (at(no).status == EntityStatus::kAbsent || (running && (scope || !Flag(order, "force")))) {
     return OrderRefusal{ErrorCode::kStepNotTerminal,
                         "step " + StepOf(order) + " is " +
                             (running ? "RUNNING; with force it is stopped and tried again"
@@ -187,44 +175,37 @@ std::optional<OrderRefusal> PlanRun::RetryStep(Turn& turn, const SignalOrder& or
   }
   RecordSignal(turn, order, true);
   if (running) {
-    LetGo(turn, key);
-    CancelAttempt(turn, key, "retried by an operator", true);
+    LetGo(turn, no);
+    CancelAttempt(turn, no, "retried by an operator", true);
   }
   Advance(turn);
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::SkipStep(Turn& turn, const SignalOrder& order) {
-  const UnitKey key = UnitNamed(*progress_.plan, StepOf(order));
-  const Unit* unit = progress_.Find(key);
-  if (unit == nullptr) {
-    return OrderRefusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
-  }
-  if (auto over = RefuseIfOver(key, *unit)) return over;
-  const bool loop = key.role == UnitKey::Role::kStep && progress_.loops.contains(key.step);
-  if (loop && progress_.loops.at(key.step).unsettled > 0) {
-    return OrderRefusal{ErrorCode::kStepNotTerminal,
-                        "step " + StepOf(order) + " is a loop under way; skip its items"};
-  }
+std::optional<OrderRefusal> Execution::SkipStep(Turn& turn, const SignalOrder& order) {
+  const ActivityNo no = program_->Named(StepOf(order));
+  if (no == kNoActivity) return NoSuchStep(order);
+  if (auto refusal = program_->Refusal(no, Program::StepOrder::kSkip)) return refusal;
   RecordSignal(turn, order, true);
-  if (unit->status == EntityStatus::kRunning) {
-    LetGo(turn, key);
-    CancelAttempt(turn, key, "skipped by an operator", true);
+  if (at(no).running()) {
+    LetGo(turn, no);
+    CancelAttempt(turn, no, "skipped by an operator", true);
   }
-  if (loop) WithdrawItems(turn, key.step);
-  LeaveProcess(turn, key);
-  Skip(turn, key, "OPERATOR_SKIP", order.reason.empty() ? "skipped by an operator" : order.reason);
+  TurnCommands commands(*this, turn);
+  program_->Leave(no, commands);
+  LeaveProcess(turn, no);
+  Skip(turn, no, "OPERATOR_SKIP", order.reason.empty() ? "skipped by an operator" : order.reason);
   Advance(turn);
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::UpdateParams(Turn& turn, const SignalOrder& order) {
   if (status() == RunStatus::kPending || status() == RunStatus::kApproved) {
     return OrderRefusal{ErrorCode::kRunNotStarted,
                         "the run has not started; start it with other inputs"};
   }
   const Value params = order.payload.Get("params");
-  ValueMap merged = progress_.inputs.members();
+  ValueMap merged = state_.run.inputs.members();
   for (const ValueMember& param : params.members()) {
     const auto known = std::ranges::find(merged, param.first, &ValueMember::first);
     if (known == merged.end()) {
@@ -233,7 +214,7 @@ std::optional<OrderRefusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder&
       known->second = param.second;
     }
   }
-  const auto checked = CheckInputs(*progress_.plan, ToJson(Value::Map(std::move(merged))));
+  const auto checked = compiled_->CheckInputs(ToJson(Value::Map(std::move(merged))));
   if (!checked) return OrderRefusal{ErrorCode::kSignalInvalidPayload, ToString(checked.error())};
   RecordSignal(turn, order, true);
   Event event = NewEvent(turn, EventType::kContextUpdated, "inputs");
@@ -243,23 +224,21 @@ std::optional<OrderRefusal> PlanRun::UpdateParams(Turn& turn, const SignalOrder&
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::ChangeStep(Turn& turn, const SignalOrder& order) {
-  const UnitKey key = UnitNamed(*progress_.plan, StepOf(order));
-  const Unit* unit = progress_.Find(key);
-  if (unit == nullptr) {
-    return OrderRefusal{ErrorCode::kStepNotFound, "the run has no step " + StepOf(order)};
-  }
-  if (auto over = RefuseIfOver(key, *unit)) return over;
+std::optional<OrderRefusal> Execution::ChangeStep(Turn& turn, const SignalOrder& order) {
+  const ActivityNo no = program_->Named(StepOf(order));
+  if (no == kNoActivity) return NoSuchStep(order);
+  if (auto refusal = program_->Refusal(no, Program::StepOrder::kChange)) return refusal;
   RecordSignal(turn, order, true);
   Advance(turn);
   return std::nullopt;
 }
 
-std::optional<OrderRefusal> PlanRun::EscalateAlert(Turn& turn, const SignalOrder& order) {
+std::optional<OrderRefusal> Execution::EscalateAlert(Turn& turn, const SignalOrder& order) {
   RecordSignal(turn, order, true);
   const Value level = order.payload.Get("level");
   const Value note = order.payload.Get("note");
-  turn.effects.alerts.push_back({"ALERT_ESCALATED", ToText(level), run_id_.value(), ToText(note)});
+  turn.effects.alerts.push_back(
+      {"ALERT_ESCALATED", ToText(level), state_.run_id.value(), ToText(note)});
   return std::nullopt;
 }
 

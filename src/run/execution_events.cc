@@ -1,0 +1,315 @@
+// What happens to a run from outside: time, deliveries, children, the loss of its process.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json.h"
+#include "run/execution.h"
+
+namespace everstep {
+namespace {
+
+// What an approver said. Silence, a typing error or another message must not count as a yes.
+Result<TaskOutcome> AnswerOf(const std::string& payload) {
+  const auto answer = ValueFromJson(payload.empty() ? "null" : payload);
+  const Value approved = answer ? answer->Get("approved") : Value();
+  if (approved.kind() != Value::Kind::kBool) {
+    return Error{ErrorCode::kSchemaValidationFailed,
+                 R"(an approval is answered with {"approved": true} or {"approved": false})",
+                 {{"/approved", "must be true or false"}}};
+  }
+  if (IsTrue(approved)) return TaskOutcome::Success(payload);
+  const Value comment = answer->Get("comment");
+  return TaskOutcome::Failure(
+      "APPROVAL_REJECTED",
+      comment.kind() == Value::Kind::kText ? comment.text() : "the approver said no", false,
+      "USER");
+}
+
+}  // namespace
+
+void Execution::WaitDue(Turn& turn, std::string_view wait_id) {
+  const auto wait = state_.activities.waits().find(wait_id);
+  if (wait == state_.activities.waits().end() || IsTerminal(status())) return;
+  if (status() == RunStatus::kPaused) return;  // it fires on resume
+  if (wait->second.due_at > turn.now) {
+    turn.effects.armed.emplace_back(wait->second.due_at, wait_id);
+    return;
+  }
+  const std::string id(wait_id);
+  Emit(turn, NewEvent(turn, EventType::kWaitCompleted, id));
+  if (id == "start") {
+    turn.effects.start_due = true;
+    return;
+  }
+  const Purpose purpose = PurposeOf(id);
+  const ActivityNo no = state_.activities.Find(purpose.activity_id);
+  const bool current =
+      no != kNoActivity && at(no).running() && at(no).logical_attempt == purpose.attempt;
+  if (current && purpose.what == "wait") {
+    Finish(turn, no, TaskOutcome());
+  } else if (current && purpose.what == "timeout") {
+    const bool hook =
+        state_.activities.hooks().contains(PurposeId("hook", IdOf(no), purpose.attempt));
+    LetGo(turn, no);
+    FailActivity(
+        turn, no,
+        TaskOutcome::Failure("TIMEOUT",
+                             hook ? "nobody answered in time" : "it took longer than its timeout",
+                             true, "TIMEOUT"));
+  }
+  Advance(turn);
+}
+
+Status Execution::HookReceived(Turn& turn, std::string_view token, const HookDelivery& delivery) {
+  const Error not_found{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
+  if (IsTerminal(status())) return not_found;
+  const auto& hooks = state_.activities.hooks();
+  const auto hook = std::find_if(hooks.begin(), hooks.end(), [token](const auto& entry) {
+    return entry.second.token == token;
+  });
+  if (hook == hooks.end()) return not_found;
+  const std::string hook_id = hook->first;
+  const ActivityNo no = state_.activities.Find(PurposeOf(hook_id).activity_id);
+  TaskOutcome outcome;
+  outcome.result = delivery.payload;
+  if (hook->second.approval) {
+    auto answer = AnswerOf(delivery.payload);
+    if (!answer) return answer.error();
+    outcome = *std::move(answer);
+  }
+  Event received = NewEvent(turn, EventType::kHookReceived, hook_id);
+  if (!delivery.delivery_id.empty()) received.instance_id = hook_id + "/" + delivery.delivery_id;
+  if (!delivery.payload.empty()) received.payload = R"({"payload":)" + delivery.payload + "}";
+  Emit(turn, std::move(received));
+  Emit(turn, NewEvent(turn, EventType::kHookDisposed, hook_id));
+  // The call that handed over the token may still be under way.
+  if (under_way_.contains(no)) turn.effects.stop.push_back({TaskOf(no), false});
+  Finish(turn, no, outcome);
+  Advance(turn);
+  return Ok();
+}
+
+// The authority turned the hook into a conflict; the log says so already.
+void Execution::TokenTaken(Turn& turn, const std::string& hook_id) {
+  (void)state_.activities.LoseHook(hook_id);
+  Advance(turn);
+}
+
+void Execution::ChildEnded(Turn& turn, const ChildEnd& end) {
+  const auto child = state_.activities.children().find(end.run_id.value());
+  if (child == state_.activities.children().end() || IsTerminal(status())) return;
+  const ActivityNo no = state_.activities.Find(child->second.activity_id);
+  Event event = NewEvent(turn, EventType::kChildFinished, end.run_id.value());
+  JsonWriter json(event.payload);
+  json.BeginObject();
+  json.Member("status", Name(end.status));
+  if (!end.result.empty()) json.RawMember("result", end.result);
+  if (!end.error_code.empty()) {
+    json.Key("error");
+    json.BeginObject();
+    json.Member("code", end.error_code);
+    json.Member("message", end.error_message);
+    json.EndObject();
+  }
+  json.EndObject();
+  Emit(turn, std::move(event));
+  // The end of a child whose attempt was given up is only recorded.
+  const bool current = no != kNoActivity && at(no).running() && ChildIdOf(state_, no) == end.run_id;
+  if (current) {
+    TaskOutcome outcome;
+    outcome.result = end.result;
+    if (end.status != RunStatus::kCompleted) {
+      const bool failed = end.status == RunStatus::kFailed;
+      outcome = TaskOutcome::Failure(
+          failed ? "CHILD_FAILED" : "CHILD_CANCELLED",
+          "run " + end.run_id.value() + (end.error_code.empty() ? "" : ": " + end.error_code) +
+              (end.error_message.empty() ? "" : ": " + end.error_message),
+          failed, "USER");
+    }
+    Finish(turn, no, outcome);
+  }
+  Advance(turn);
+}
+
+// ---- deadlines
+
+void Execution::SetDeadlines(ActivityNo no, Timestamp now) {
+  Delivery& delivery = under_way_.at(no);
+  delivery.taken = true;
+  const ActivitySpec& spec = program_->SpecOf(no);
+  if (spec.timeout && !spec.answered_by_hook) {
+    delivery.timeout_at = now + *spec.timeout;
+    deadlines_.insert({delivery.timeout_at, no, false});
+  }
+  if (spec.heartbeat_timeout) {
+    delivery.lease_until = now + *spec.heartbeat_timeout;
+    deadlines_.insert({delivery.lease_until, no, true});
+  }
+}
+
+void Execution::ClearDeadlines(ActivityNo no) {
+  const auto delivery = under_way_.find(no);
+  if (delivery == under_way_.end()) return;
+  deadlines_.erase({delivery->second.timeout_at, no, false});
+  deadlines_.erase({delivery->second.lease_until, no, true});
+  delivery->second = {};
+}
+
+void Execution::Heartbeat(Turn& turn, const TaskId& task) {
+  const ActivityNo no = state_.activities.Find(task.step_id);
+  const auto delivery = under_way_.find(no);
+  if (delivery == under_way_.end() || delivery->second.lease_until == Timestamp{}) return;
+  if (at(no).logical_attempt != task.logical_attempt ||
+      at(no).engine_attempt != task.engine_attempt) {
+    return;
+  }
+  deadlines_.erase({delivery->second.lease_until, no, true});
+  delivery->second.lease_until = turn.now + *program_->SpecOf(no).heartbeat_timeout;
+  deadlines_.insert({delivery->second.lease_until, no, true});
+}
+
+void Execution::Taken(Turn& turn, const TaskId& task) {
+  if (!Runs(task)) return;
+  const ActivityNo no = state_.activities.Find(task.step_id);
+  const auto delivery = under_way_.find(no);
+  if (delivery != under_way_.end() && !delivery->second.taken) SetDeadlines(no, turn.now);
+}
+
+void Execution::Lost(Turn& turn, const TaskId& task) {
+  if (IsTerminal(status()) || !Runs(task)) return;
+  const ActivityNo no = state_.activities.Find(task.step_id);
+  const bool on_its_way = asked_.contains(no) || missing_.contains(no);
+  if (on_its_way || !IsTool(no)) return;
+  DeliverAgain(turn, no);
+  Advance(turn);
+}
+
+Timestamp Execution::NextDeadline() const {
+  Timestamp next{};
+  const auto consider = [&next](Timestamp time) {
+    if (next == Timestamp{} || time < next) next = time;
+  };
+  if (!deadlines_.empty()) consider(deadlines_.begin()->at);
+  if (under_way_.empty()) return next;
+  if (IsEnding() && (stops_sent_ == 1 || stops_sent_ == 2)) {
+    consider(stops_sent_at_ + options_.cancel_grace * stops_sent_);
+  }
+  if (status() == RunStatus::kPaused && !drain_alerted_) {
+    consider(state_.run.paused_at + options_.drain_timeout);
+  }
+  return next;
+}
+
+void Execution::Tick(Turn& turn) {
+  if (IsTerminal(status())) return;
+  while (!deadlines_.empty() && deadlines_.begin()->at <= turn.now) {
+    DeadlinePassed(turn, *deadlines_.begin());
+  }
+  const bool busy = !under_way_.empty();
+  if (busy && IsEnding() && turn.now >= stops_sent_at_ + options_.cancel_grace * stops_sent_) {
+    if (stops_sent_ == 1) {
+      StopTools(turn, true);
+    } else if (stops_sent_ == 2) {
+      GiveUpOnTools(turn);
+    }
+  }
+  if (busy && status() == RunStatus::kPaused && !drain_alerted_ &&
+      turn.now >= state_.run.paused_at + options_.drain_timeout) {
+    drain_alerted_ = true;
+    turn.effects.alerts.push_back(
+        {"PAUSE_DRAIN_TIMEOUT", "P2", state_.run_id.value(),
+         std::to_string(under_way_.size()) + " steps still run after the drain timeout"});
+  }
+  Advance(turn);
+}
+
+void Execution::DeadlinePassed(Turn& turn, const Deadline& deadline) {
+  const ActivityNo no = deadline.no;
+  const bool lease = deadline.lease;
+  if (lease && !program_->SpecOf(no).answered_by_hook) {
+    LetGo(turn, no);
+    return DeliverAgain(turn, no);
+  }
+  if (lease) {  // the hook stays open: its token was handed over with the call
+    turn.effects.stop.push_back({TaskOf(no), true});
+    return DeliverAgain(turn, no);
+  }
+  LetGo(turn, no);
+  FailActivity(turn, no,
+               TaskOutcome::Failure("TIMEOUT", "it took longer than its timeout", true, "TIMEOUT"));
+}
+
+// Its worker is silent or gone.
+void Execution::DeliverAgain(Turn& turn, ActivityNo no) {
+  if (IsEnding() && !OutlivesEnding(no)) {
+    return FailActivity(
+        turn, no, TaskOutcome::Failure("CANCELLED", "it fell silent while it was stopped", false));
+  }
+  const bool paused = status() == RunStatus::kPaused && !IsEnding();
+  // Delivered again when the run is resumed, or by the next process.
+  if (paused || !turn.may_start) return LeaveProcess(turn, no);
+  ClearDeadlines(no);
+  under_way_.erase(no);
+  Losses& losses = losses_[no];
+  const std::uint32_t attempt = at(no).logical_attempt;
+  losses = {attempt, losses.logical_attempt == attempt ? losses.count + 1 : 1};
+  Redeliver(turn, no);
+}
+
+// ---- after the loss of a process
+
+void Execution::Recover(Turn& turn) {
+  if (IsTerminal(status())) return;
+  if (turn.may_start) {
+    more_ = false;
+    RecoverTools(turn);
+    RecoverChildren(turn);
+    if (more_) return;
+  }
+  Advance(turn);
+}
+
+void Execution::TakeOver(const Execution& before, const std::set<std::string>& slots) {
+  for (const std::string& id : slots) slots_.insert(state_.activities.Add(id));
+  drain_alerted_ = before.drain_alerted_;
+  for (const auto& [then, delivery] : before.under_way_) {
+    const ActivityNo no = state_.activities.Find(before.IdOf(then));
+    if (no == kNoActivity || !Runs(before.TaskOf(then))) continue;
+    under_way_[no] = delivery;
+    if (delivery.timeout_at != Timestamp{}) deadlines_.insert({delivery.timeout_at, no, false});
+    if (delivery.lease_until != Timestamp{}) deadlines_.insert({delivery.lease_until, no, true});
+  }
+}
+
+void Execution::RecoverTools(Turn& turn) {
+  if (status() != RunStatus::kRunning && !IsEnding()) return;  // delivered again on resume
+  const std::set<ActivityNo> running = state_.activities.running();
+  for (const ActivityNo no : running) {
+    if (!IsTool(no) || under_way_.contains(no) || asked_.contains(no) || missing_.contains(no)) {
+      continue;
+    }
+    if (IsEnding() && !OutlivesEnding(no)) continue;  // it ends with the run
+    if (turn.writes.size() >= kEventsPerTurn) {
+      more_ = true;
+      return;
+    }
+    Redeliver(turn, no);
+  }
+}
+
+void Execution::RecoverChildren(Turn& turn) {
+  for (const auto& [child_id, child] : state_.activities.children()) {
+    if (!children_started_.insert(child_id).second) continue;
+    const ActivityNo no = state_.activities.Find(child.activity_id);
+    const bool waits =
+        no != kNoActivity && at(no).running() && ChildIdOf(state_, no).value() == child_id;
+    if (waits) {
+      turn.effects.children.push_back(ChildOf(no, child.program, at(no).inputs));
+    } else {  // of an attempt that was given up: the cancellation may have been lost
+      turn.effects.cancel_children.push_back(RunId(child_id));
+    }
+  }
+}
+
+}  // namespace everstep

@@ -1,0 +1,144 @@
+#include "run/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/plan_workbench.h"
+#include "testing/relay_program.h"
+
+namespace everstep {
+namespace {
+
+using testing::ElementsAre;
+
+// A kind of program that the engine does not know runs by what the port offers. The workbench folds
+// and decodes each run again after everything that happens.
+class ProgramTest : public PlanWorkbench {
+ protected:
+  ProgramTest() {
+    formats_ = {std::make_shared<RelayFormat>()};
+    StartAfresh();
+  }
+  std::string StartRelay(const std::string& lines) {
+    StartRequest request = RequestOf(lines);
+    request.format = "relay";
+    return Start(request);
+  }
+  std::vector<std::string> Steps(const std::string& run) {
+    std::vector<std::string> ids;
+    for (const StepView& step : View(run).steps) ids.push_back(step.step_id);
+    return ids;
+  }
+};
+
+TEST_F(ProgramTest, RunsItsActivitiesAndCompletes) {
+  const std::string run = StartRelay("tool http\nsleep 5\ntool shell");
+  Finish("line[0]/work");
+  AdvanceClock(std::chrono::seconds(5));
+  Finish("line[2]/work");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+  EXPECT_EQ(View(run).result, "\"done\"");
+}
+
+TEST_F(ProgramTest, AFurtherVisitIsAnActivityOfItsOwnWithAllItsAttempts) {
+  const std::string run = StartRelay("tool http\nagain 3 x 0");
+  Finish("line[0]/work");
+  Fail("line[0]/work#2", "BUSY");
+  EXPECT_EQ(Opened("line[0]/work#2").id.logical_attempt, 2U);
+  Finish("line[0]/work#2");
+  Fail("line[0]/work#3", "BUSY");
+  EXPECT_EQ(Opened("line[0]/work#3").id.logical_attempt, 2U) << "visits use up no attempts";
+  Finish("line[0]/work#3");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+  EXPECT_THAT(Steps(run), ElementsAre("line[0]/work", "line[0]/work#2", "line[0]/work#3"));
+}
+
+TEST_F(ProgramTest, GoesOnAfterARestartWhereItStood) {
+  const std::string run = StartRelay("tool http\nagain 2 x 0\ntool shell");
+  Finish("line[0]/work");
+  Restart();
+  EXPECT_EQ(Opened("line[0]/work#2").id.engine_attempt, 2U);
+  Finish("line[0]/work#2");
+  Finish("line[2]/work");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(ProgramTest, TheFirstRuleThatMatchesAFailureDecides) {
+  const std::string run = StartRelay("tool http");
+  Fail("line[0]/work", "BUSY");
+  EXPECT_TRUE(IsOpen("line[0]/work")) << "the first rule has no delay";
+  Fail("line[0]/work", "BROKEN");
+  EXPECT_EQ(StatusOf(run), "FAILED") << "two attempts are all there are";
+
+  const std::string other = StartRelay("tool http");
+  Fail("line[0]/work", "BROKEN");
+  EXPECT_FALSE(IsOpen("line[0]/work")) << "the second rule waits";
+  EXPECT_EQ(StatusOf(other), "RUNNING");
+  AdvanceClock(std::chrono::seconds(1));
+  Finish("line[0]/work");
+  EXPECT_EQ(StatusOf(other), "COMPLETED");
+}
+
+TEST_F(ProgramTest, ACallThatHandsOverATokenIsAnsweredByItsHook) {
+  const std::string run = StartRelay("ask http");
+  const std::string inputs = Opened("line[0]/work").inputs;
+  const std::string token = inputs.substr(inputs.find(':') + 2, 32);
+  Finish("line[0]/work", R"({"accepted":true})");
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  EXPECT_EQ(Why(run).blockers.at(0).kind, "hook");
+  Restart();
+  EXPECT_FALSE(IsOpen("line[0]/work")) << "the call has returned and is not repeated";
+  EXPECT_EQ(Deliver(token, "7"), run);
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+  EXPECT_EQ(Deliver(token, "8"), "HOOK_NOT_FOUND");
+}
+
+TEST_F(ProgramTest, TheAnswerMayComeBeforeTheCallReturns) {
+  const std::string run = StartRelay("ask http\ntool shell");
+  const std::string inputs = Opened("line[0]/work").inputs;
+  EXPECT_EQ(Deliver(inputs.substr(inputs.find(':') + 2, 32), "7"), run);
+  EXPECT_EQ(tools_->cancelled.size(), 1U) << "nobody needs the call any more";
+  Finish("line[0]/work");
+  Finish("line[1]/work");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(ProgramTest, ATokenThatIsNotAnsweredInTimeFailsTheAttempt) {
+  const std::string run = StartRelay("ask http");
+  Finish("line[0]/work");
+  AdvanceClock(std::chrono::seconds(60));
+  EXPECT_EQ(StepOf(run, "line[0]/work").logical_attempt, 1U);
+  AdvanceClock(std::chrono::seconds(1));
+  EXPECT_EQ(Opened("line[0]/work").id.logical_attempt, 2U);
+  Fail("line[0]/work");
+  EXPECT_EQ(StatusOf(run), "FAILED");
+}
+
+TEST_F(ProgramTest, FailsTheRun) {
+  const std::string run = StartRelay("tool http\nfail NO_STOCK");
+  Finish("line[0]/work");
+  EXPECT_EQ(StatusOf(run), "FAILED");
+  EXPECT_EQ(View(run).error_code, "NO_STOCK");
+}
+
+TEST_F(ProgramTest, TakesOrdersOfOperators) {
+  const std::string run = StartRelay("tool http\ntool shell");
+  (void)Signal(run, "PAUSE");
+  Finish("line[0]/work");
+  EXPECT_FALSE(IsOpen("line[1]/work"));
+  (void)Signal(run, "RESUME");
+  (void)Signal(run, "SKIP_STEP", R"({"stepId":"line[1]/work"})");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+  EXPECT_EQ(CodeOf(TrySignal(SignalOf(run, "CANCEL"))), "RUN_TERMINAL");
+}
+
+TEST_F(ProgramTest, AFormatThatNobodyReadsIsRefused) {
+  StartRequest request = RequestOf("tool http");
+  request.format = "unheard-of";
+  const auto started = TryStart(request);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace everstep
