@@ -21,7 +21,8 @@ struct Overloaded : Ts... {
 template <typename... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
-// Somebody waits for the answer and can ask again; else the order waits for the store.
+// Whether a caller waits for the answer and can retry. While the disk is full, such orders are
+// refused; all others wait for the store.
 bool IsAsked(const LaneOrder& order) {
   if (const auto* start = std::get_if<StartOrder>(&order.what)) {
     return start->origin.parent.value().empty();
@@ -31,8 +32,8 @@ bool IsAsked(const LaneOrder& order) {
          std::holds_alternative<ApproveOrder>(order.what);
 }
 
-// Whether the turn has only begun what its log already justified: nothing was reported, ordered or
-// decided in it that could be lost.
+// Whether the turn only starts what the durable log already justifies. It contains no report, order
+// or decision that could be lost.
 bool MayFailOpen(const std::vector<EventWrite>& writes) {
   return std::ranges::all_of(writes, [](const EventWrite& write) {
     return write.type == EventType::kStepScheduled || write.type == EventType::kStepStarted ||
@@ -88,7 +89,7 @@ bool Lane::Turn() {
   return true;
 }
 
-// Should the write fail, they are computed again: the run then recovers.
+// If the write fails, the run recovers and these results are computed again.
 void Lane::HandleDone() {
   std::vector<ReportOrder> done = std::move(done_);
   done_.clear();
@@ -108,7 +109,8 @@ void Lane::HandleDone() {
   }
 }
 
-// They came before all that waits; only a run that merely goes on gives way to the others.
+// These orders are older than those in waiting_, so they go to the front. The exception is
+// RecoverOrder, which only continues a run and lets the others go first.
 void Lane::HandleOwn() {
   std::vector<LaneOrder> own = std::move(own_);
   own_.clear();
@@ -132,14 +134,15 @@ void Lane::HandleOrWait(LaneOrder order) {
   (void)HandleAndSpend(std::move(order));
 }
 
-// Who has had more than a turn waits until what others have decided is durable and answered.
+// Stops when every waiting tenant has used up its share, so that the decisions so far are committed
+// and answered first.
 void Lane::HandleWaiting() {
   while (!waiting_.empty() && !IsTurnOver() && (spent_ == 0 || !waiting_.AllOwe())) {
     waiting_.Charge(HandleAndSpend(waiting_.Pop()));
   }
 }
 
-// What it cost.
+// Returns the cost of the order.
 std::uint64_t Lane::HandleAndSpend(LaneOrder order) {
   const std::uint64_t before = OperationsDone();
   Handle(std::move(order));
@@ -152,7 +155,7 @@ void Lane::Await(LaneOrder order) {
   waiting_.Push(std::move(order), [this](const LaneOrder& of) { return TenantOf(of); });
 }
 
-// Who asked, else whose run it is.
+// The tenant that sent the order; for orders without a sender, the tenant of the run.
 std::string Lane::TenantOf(const LaneOrder& order) const {
   if (const auto* start = std::get_if<StartOrder>(&order.what)) {
     return start->origin.scope.tenant_id;
@@ -169,7 +172,8 @@ void Lane::Handle(LaneOrder order) {
   const auto* report = std::get_if<ReportOrder>(&order.what);
   if (report != nullptr && report->answer) flush_ = true;
   if (store_stopped_) {
-    return Refuse(order, {ErrorCode::kStoreStopped, "the store has to be opened again", {}});
+    return Refuse(
+        order, {ErrorCode::kStoreStopped, "the store has stopped and has to be opened again", {}});
   }
   if (std::holds_alternative<StartOrder>(order.what)) return Start(order);
   auto found = Find(order.run_id);
@@ -177,7 +181,7 @@ void Lane::Handle(LaneOrder order) {
   if (*found == nullptr) return own_.push_back(std::move(order));
   Resident& resident = **found;
   if (auto* look = std::get_if<LookOrder>(&order.what)) {
-    // A look waits for what it sees.
+    // The state may not be durable yet: answer after the commit.
     if (resident.touched) {
       resident.answers.push_back(
           [look = look->look, &resident](const Error*) { look(resident.run.get()); });
@@ -190,7 +194,7 @@ void Lane::Handle(LaneOrder order) {
   }
   const bool token_is_open = resident.touched && !resident.turn->effects.reserved.empty();
   if (token_is_open) {
-    own_.push_back(std::move(order));  // whether its token was free is known after the write
+    own_.push_back(std::move(order));  // the write decides whether its token was free
     return;
   }
   resident.orders.push_back(std::move(order));
@@ -222,7 +226,7 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
           [&](SignalCall& what) { Signal(resident, what); },
           [&](ChildEndOrder& what) { run.ChildEnded(turn, what.end); },
           [&](SlotOrder& what) {
-            // The grant of an ask that was withdrawn meanwhile is of no use to a later one.
+            // The grant may be for a request that was withdrawn meanwhile; ignore it then.
             if (world_.slots.Holds(run.run_id(), what.activity_id)) {
               run.SlotGranted(turn, what.activity_id);
             }
@@ -238,7 +242,7 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
       order.what);
 }
 
-// The order cannot be carried out; whoever waits is told.
+// Answers an order that cannot be carried out with an error.
 void Lane::Refuse(LaneOrder& order, const Error& error) {
   std::visit(Overloaded{
                  [&](StartOrder& what) {
@@ -292,7 +296,7 @@ void Lane::Commit() {
   std::vector<const Resident*> discarded;
   touched.swap(touched_);
   std::size_t events = 0;
-  std::vector<Resident*> ahead;  // whose steps begin before that is durable
+  std::vector<Resident*> ahead;  // dispatched before their events are durable
   const bool fails_open = slow_store_ && options_.budget.fail_open_step_started;
   for (Resident* resident : touched) {
     auto& writes = resident->turn->writes;
@@ -321,7 +325,8 @@ void Lane::Commit() {
   }
 }
 
-// The outcome of a run's write: as decided, or void, and then the resident is gone.
+// Handles the outcome of a run's write. Returns false if the decisions are void; the resident is
+// then destroyed.
 bool Lane::Settle(Resident& resident, const Result<Placed>& placed) {
   if (!placed) {
     Discard(resident, placed.error());
@@ -330,7 +335,7 @@ bool Lane::Settle(Resident& resident, const Result<Placed>& placed) {
   const bool as_decided = !placed->duplicate && placed->seq == Next(resident.durable);
   if (!as_decided) {
     Discard(resident, {ErrorCode::kInvalidTransition,
-                       "somebody else wrote to run " + resident.run->run_id().value(),
+                       "another writer appended to run " + resident.run->run_id().value(),
                        {}});
     return false;
   }
@@ -338,9 +343,10 @@ bool Lane::Settle(Resident& resident, const Result<Placed>& placed) {
   return true;
 }
 
-// What was decided did not become durable: the run stands where its log says, and what it was told
-// is told again. Last of all it recovers, for what nobody will tell again: slots, deadlines,
-// immediate results.
+// The turn's decisions did not become durable. Rebuilds the run from its log and handles the turn's
+// orders again. If the disk is full, callers that wait are refused and other orders are retried
+// later; if the store has stopped, all are refused. The final RecoverOrder restores what no order
+// repeats: slots, deadlines and the results of immediate tools.
 void Lane::Discard(Resident& resident, const Error& error) {
   const RunId run_id = resident.run->run_id();
   std::vector<LaneOrder> orders = std::move(resident.orders);
@@ -367,7 +373,7 @@ void Lane::Discard(Resident& resident, const Error& error) {
     const bool admitted = std::holds_alternative<StartOrder>(order.what) ||
                           std::holds_alternative<ApproveOrder>(order.what);
     if (admitted) world_.host.NotStarted(run_id, 0, true);
-    if (std::holds_alternative<SlotOrder>(order.what)) continue;  // given back; it asks again
+    if (std::holds_alternative<SlotOrder>(order.what)) continue;  // the slot is requested again
     if (store_stopped_ || (full && IsAsked(order)) || (!full && ++order.tries > kTriesMax)) {
       Refuse(order, error);
     } else if (full) {

@@ -24,8 +24,8 @@
 
 namespace everstep {
 
-// What a lane needs from the engine around it. Thread-safe; called after the events that justify
-// the call are durable, except where it says otherwise.
+// What a lane needs from the engine around it. Implementations must be thread-safe. Unless stated
+// otherwise, a method is called only after the events that justify the call are durable.
 class LaneHost {
  public:
   virtual ~LaneHost() = default;
@@ -33,16 +33,16 @@ class LaneHost {
     bool start = false;
     std::uint64_t epoch = 0;
     std::uint64_t position = 0;
-    Timestamp queued_at{};  // unless it starts
+    Timestamp queued_at{};  // unless the run starts
     Timestamp start_at{};
     std::optional<Error> rejected{};
   };
-  // Called while deciding.
+  // Called while the lane decides, before anything is durable.
   virtual Admitted Admit(const RunId& run_id, const RunOrigin& origin, bool must_keep) = 0;
   virtual void Started(const RunId& run_id, std::uint64_t epoch) = 0;
   virtual void NotStarted(const RunId& run_id, std::uint64_t epoch, bool forget) = 0;
   virtual void Ended(const Execution& run) = 0;
-  // False: it is not to go on, an order that ends it is on its way.
+  // Returns false if the run must not continue because an order that ends it has been posted.
   virtual bool Restored(const Execution& run) = 0;
   virtual void Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) = 0;
   virtual void StartDue() = 0;
@@ -66,14 +66,15 @@ struct LaneCounters {
   std::atomic<std::uint64_t> buffered_events{0};
 };
 
-// Owns the runs of one hash slot and decides for them, one turn at a time: takes the orders that
-// have come, decides, makes all of it durable in one write, and lets the effects out. What runs in
-// memory is what has work under way; the rest is folded from its log when an order comes.
+// Owns the runs of one hash slot and decides for them, one turn at a time. A turn takes the posted
+// orders, decides them, makes all decisions durable in one write, and then releases their effects.
+// Only runs with work in flight stay in memory; other runs are folded from their log when an order
+// arrives for them.
 //
-// A turn is bounded by what its decisions cost (OperationsDone, which is the same in every
-// execution). Orders that find it used up wait for later turns, where tenants take turns: what one
-// tenant's decisions cost delays another's order by about one turn. The orders of a run are always
-// decided in the order in which they came.
+// The cost of a turn's decisions is bounded (measured by OperationsDone, which is deterministic).
+// Orders that exceed the bound wait for later turns, where tenants alternate, so that the cost of
+// one tenant's decisions delays another tenant's order by about one turn. The orders of a run are
+// always decided in the order in which they were posted.
 class Lane final : public TaskReports {
  public:
   struct World {
@@ -95,25 +96,26 @@ class Lane final : public TaskReports {
   Lane(World world, Options options);
   ~Lane() override;
 
-  // Any thread. Behind Close the order is refused at once, on this thread.
+  // Any thread. After Close, refuses the order immediately, on the calling thread.
   void Post(LaneOrder order);
   std::size_t Backlog();
 
-  // The owning thread. Handles what was posted and what is past its deadline. False: nothing.
+  // Owning thread only. Handles posted orders and expired deadlines. Returns false if there was
+  // nothing to do.
   bool Turn();
-  // When Turn has something to do without a Post; unset: never.
+  // When Turn next has something to do without a Post; unset: never.
   Timestamp NextDeadline() const;
-  // Waits for a Post or until `deadline` (unset: for ever) or Stop. False: stopped.
+  // Waits for a Post, for Stop, or until `deadline` (unset: forever). Returns false once stopped.
   bool Wait(Timestamp deadline);
-  // Whether steps may begin; any thread.
+  // Sets whether steps may start. Any thread.
   void AllowStarts(bool allow) { may_start_.store(allow); }
   void Stop();  // any thread
-  // Refuses what was posted and not decided, and all that will be, with kEngineStopped: so every
-  // order that has an answer is answered. When the owning thread has ended.
+  // Refuses all undecided orders, and all later ones, with kEngineStopped, so that every order with
+  // an answer callback is answered. Requires: the owning thread has ended.
   void Close();
-  // The store refuses writes until it is opened again. Any thread, as the next.
+  // Whether the store refuses writes until it is opened again. Any thread.
   bool stopped() const { return store_stopped_.load(); }
-  // Why orders wait for the store or are refused; nothing: it takes writes.
+  // Why orders wait for the store or are refused; nothing if the store accepts writes. Any thread.
   std::optional<Error> StoreFault();
 
   // TaskReports
@@ -133,9 +135,9 @@ class Lane final : public TaskReports {
     std::uint64_t turn = 0;  // in which it was gone on with last
   };
 
-  // In operations of expressions: a few milliseconds, or about a thousand orders.
+  // In expression operations: a few milliseconds, or about a thousand orders.
   static constexpr std::uint64_t kCostPerTurn = 1 << 17;
-  static constexpr std::uint64_t kCostPerOrder = 64;  // of the cheapest
+  static constexpr std::uint64_t kCostPerOrder = 64;  // minimum
 
   std::vector<LaneOrder> TakeOrders();
   bool IsTurnOver() const { return spent_ >= kCostPerTurn; }
@@ -159,7 +161,7 @@ class Lane final : public TaskReports {
   void Report(Resident& resident, ReportOrder& report);
   void Refuse(LaneOrder& order, const Error& error);
 
-  // Null: its log is long, and what is left of it is read in the next turns.
+  // Null: the log is long, and the rest of it is read in the next turns.
   Result<Resident*> Find(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id, Fold& fold, std::uint64_t cost_max);
@@ -182,25 +184,25 @@ class Lane final : public TaskReports {
 
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::vector<LaneOrder> posted_;  // guarded by mutex_, as the next four
+  std::vector<LaneOrder> posted_;  // guarded by mutex_, like the next four
   std::optional<Error> store_fault_;
   bool stop_ = false;
   bool closed_ = false;
   bool sleeping_ = false;
 
   std::unordered_map<RunId, std::unique_ptr<Resident>> residents_;
-  std::unordered_map<RunId, Fold> folds_;  // of orders that wait for them
+  std::unordered_map<RunId, Fold> folds_;  // runs being read back, for which orders wait
   std::vector<Resident*> touched_;         // in this turn
-  std::vector<LaneOrder> own_;             // for the next turn, from this thread
-  std::vector<ReportOrder> done_;          // likewise: what immediate tools gave
-  OrderQueue waiting_{kCostPerTurn};       // found their turn used up
+  std::vector<LaneOrder> own_;             // for the next turn, posted by this thread
+  std::vector<ReportOrder> done_;          // for the next turn: results of immediate tools
+  OrderQueue waiting_{kCostPerTurn};       // orders that exceeded the cost of their turn
   std::atomic<std::size_t> waiting_count_{0};
-  std::uint64_t spent_ = 0;  // of kCostPerTurn, in this turn
+  std::uint64_t spent_ = 0;  // part of kCostPerTurn used in this turn
   std::uint64_t turns_ = 0;
   std::set<std::pair<Timestamp, RunId>> deadlines_;
-  std::multimap<Timestamp, LaneOrder> again_;  // to be tried when the store has space
+  std::multimap<Timestamp, LaneOrder> again_;  // retried when the store has space
   std::atomic<bool> may_start_{true};
-  bool flush_ = false;  // tools were told something in this turn
+  bool flush_ = false;  // call ToolBox::Flush at the end of this turn
   std::atomic<bool> store_stopped_{false};
   bool store_full_ = false;  // orders wait for space
   bool slow_store_ = false;

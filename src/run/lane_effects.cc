@@ -1,4 +1,4 @@
-// What a lane lets out when a turn is durable.
+// Releases the effects of a turn once it is durable.
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ void Lane::Release(Resident& resident) {
 
   for (const std::string& activity : effects.freed_slots) world_.slots.Release(run_id, activity);
   for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
-  // An attempt that was ended in the turn that began it is not begun.
+  // Drop attempts that began and ended in the same turn.
   std::erase_if(effects.dispatch, [&run](const Task& task) { return !run.Runs(task.id); });
   Dispatch(std::move(effects.dispatch));
   for (const auto& [due_at, wait_id] : effects.armed) world_.host.Armed(due_at, run_id, wait_id);
@@ -69,7 +69,7 @@ void Lane::Reindex(Resident& resident) {
   resident.deadline = next;
 }
 
-// A run that has nothing under way leaves memory.
+// Removes the run from memory if nothing of it is in flight.
 void Lane::Retire(Resident& resident) {
   if (resident.touched || !resident.run->Parked()) return;
   const RunId run_id = resident.run->run_id();

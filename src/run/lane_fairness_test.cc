@@ -1,4 +1,4 @@
-// What a lane's decisions cost one tenant does not delay another.
+// The cost of one tenant's decisions does not delay another tenant.
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace everstep {
 namespace {
 
-constexpr std::uint64_t kTurn = 1 << 17;   // operations, of a lane
-constexpr std::uint64_t kCostly = 80'000;  // at least, of a run of kCostlyPlan
+constexpr std::uint64_t kTurn = 1 << 17;   // operations per turn of a lane
+constexpr std::uint64_t kCostly = 80'000;  // minimum cost of a run of kCostlyPlan
 
 constexpr const char* kCostlyPlan =
     "metadata: {planId: costly, planVersion: '1'}\n"
@@ -23,7 +23,7 @@ constexpr const char* kCheapPlan =
     "metadata: {planId: cheap, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]\n";
 constexpr const char* kOpenPlan =
     "metadata: {planId: open, planVersion: '1'}\nsteps: [{stepId: a, kind: http}]\n";
-// Several thousand events, then it waits.
+// Writes several thousand events and then waits.
 constexpr const char* kLongPlan =
     "metadata: {planId: long, planVersion: '1'}\n"
     "steps:\n"
@@ -32,7 +32,7 @@ constexpr const char* kLongPlan =
 
 class LaneFairness : public PlanWorkbench {
  protected:
-  // The lane has it, and does nothing yet.
+  // Posts a start; the lane does not handle it before the next Step.
   void PostStart(const std::string& tenant, const std::string& run, const std::string& plan) {
     StartRequest request;
     request.tenant_id = tenant;
@@ -61,14 +61,14 @@ class LaneFairness : public PlanWorkbench {
     Step();
   }
 
-  std::vector<std::string> order_;             // of the answers
-  std::map<std::string, std::uint64_t> cost_;  // of all that was decided before the answer
+  std::vector<std::string> order_;             // in which answers arrived
+  std::map<std::string, std::uint64_t> cost_;  // of all decisions before the answer
 
  private:
   std::uint64_t begun_ = 0;
 };
 
-TEST_F(LaneFairness, AStartDoesNotWaitForAllThatAnotherTenantsRunsCost) {
+TEST_F(LaneFairness, AStartDoesNotWaitForAllRunsOfAnotherTenant) {
   for (int i = 0; i < 100; ++i) PostStart("much", "m" + std::to_string(i), kCostlyPlan);
   PostStart("little", "one", kCheapPlan);
   StepFromHere();
@@ -77,14 +77,14 @@ TEST_F(LaneFairness, AStartDoesNotWaitForAllThatAnotherTenantsRunsCost) {
   EXPECT_EQ(order_.size(), 101u);
 }
 
-TEST_F(LaneFairness, ManyCheapOrdersOfATenantGiveWayToo) {
+TEST_F(LaneFairness, ManyCheapOrdersYieldToAnotherTenantToo) {
   for (int i = 0; i < 10'000; ++i) PostStart("much", "m" + std::to_string(i), kCheapPlan);
   PostStart("little", "one", kCheapPlan);
   StepFromHere();
   EXPECT_LE(cost_.at("one"), 3 * kTurn);
 }
 
-TEST_F(LaneFairness, OrdersOfARunAreDecidedInTheOrderInWhichTheyCame) {
+TEST_F(LaneFairness, OrdersOfARunAreDecidedInArrivalOrder) {
   PostStart("default", "open", kOpenPlan);
   Step();
   for (int i = 0; i < 50; ++i) PostStart("much", "m" + std::to_string(i), kCostlyPlan);
@@ -104,7 +104,7 @@ TEST_F(LaneFairness, OrdersOfARunAreDecidedInTheOrderInWhichTheyCame) {
                     }}});
   }
   Step();
-  // A pause of a run that is paused, or the other way round, is refused.
+  // Pausing a paused run or resuming a running one would be refused.
   EXPECT_EQ(decisions, std::vector<std::string>(20, "ACCEPTED"));
 }
 
@@ -123,7 +123,7 @@ TEST_F(LaneFairness, ARunWithALongLogIsReadBackInParts) {
   EXPECT_LE(cost_.at("other"), 3 * kTurn);
 }
 
-TEST_F(LaneFairness, ALargeResultIsParsedOnceHoweverOftenATemplateNamesIt) {
+TEST_F(LaneFairness, ALargeResultThatIsUsedOftenIsParsedOnce) {
   std::string names;
   for (int i = 0; i < 300; ++i) names += "'{{ steps.a.result.x }}',";
   const std::string run = StartSteps(
@@ -133,11 +133,11 @@ TEST_F(LaneFairness, ALargeResultIsParsedOnceHoweverOftenATemplateNamesIt) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(LaneFairness, AKeyThatIsComputedIsNotEvaluatedWhereRequestsAreRead) {
+TEST_F(LaneFairness, AComputedConcurrencyKeyIsNotEvaluatedOnTheRequestThread) {
   const auto is_ready = [this](const std::string& key) {
     StartRequest request = RequestOf("metadata: {planId: p, planVersion: '1'}\nconcurrencyKey: '" +
                                      key + "'\nsteps: [{stepId: a, kind: noop}]\n");
-    EXPECT_TRUE(engine_->Prepare(request));  // the plan is known now
+    EXPECT_TRUE(engine_->Prepare(request));  // compiles and stores the plan
     return engine_->IsReadyFor(request);
   };
   EXPECT_TRUE(is_ready("fixed"));

@@ -12,13 +12,13 @@
 
 namespace everstep {
 
-// The orders of a lane. Each is answered once the events that justify it are durable.
+// The orders of a lane. Each is answered once the events that justify its answer are durable.
 
 struct StartOrder {
   std::shared_ptr<const CompiledProgram> program;
   RunOrigin origin;
   std::optional<SignalVerdict> signal{};  // RETRY_RUN: recorded in the new run
-  RunId former_id{};  // of a derived id: what an earlier version would have named the same run
+  RunId former_id{};  // if the id is derived: the id that earlier versions derived for this run
   std::function<void(Result<StartedRun>)> answer{};
 };
 struct AdmitOrder {  // a queued run may start
@@ -61,11 +61,11 @@ struct ChildEndOrder {
 struct SlotOrder {
   std::string activity_id;
 };
-struct TokenOrder {  // the log recorded a conflict instead of this hook
+struct TokenOrder {  // the hook's token was taken: the log recorded a conflict instead
   std::string hook_id;
 };
 struct RecoverOrder {
-  bool restored = false;  // after a restart: the host counts the run again
+  bool restored = false;  // posted after a restart: the host must count the run again
 };
 struct TickOrder {};
 struct LookOrder {

@@ -1,4 +1,4 @@
-// How a lane carries out the orders that have an answer, and how it brings runs into memory.
+// Carries out the orders that have an answer, and loads runs into memory.
 
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kEventsPerRead = 128;
-constexpr std::uint64_t kOperationsPerEvent = 30;  // read and folded
+constexpr std::uint64_t kOperationsPerEvent = 30;  // to read and fold it
 constexpr std::size_t kDeliveryBytesMax = 1 << 20;
 
 StartedRun AnswerOf(const Execution& run, const LaneHost::Admitted& admitted) {
@@ -30,7 +30,7 @@ Error StaleReport(const TaskId& task) {
   return {ErrorCode::kStepAttemptStale,
           "delivery " + std::to_string(task.engine_attempt) + " of attempt " +
               std::to_string(task.logical_attempt) + " of step " + task.step_id +
-              " is over: it was given up, or decided otherwise",
+              " is not the current delivery: it was given up, or the step ended otherwise",
           {}};
 }
 
@@ -78,7 +78,7 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
   const auto is_foreign = [&run_id] {
     return Error{
         ErrorCode::kPlanUnavailable,
-        "run " + run_id.value() + " executes no program of this engine: others write its log",
+        "run " + run_id.value() + " is not executed by this engine: another engine writes its log",
         {}};
   };
   if (ForeignRuns::Is((*stored)->state)) return is_foreign();
@@ -109,8 +109,8 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
 
 // ---- starting
 
-// The run of the same order that an earlier version started. Of other tenants nothing is told: they
-// may have taken the id.
+// The run that an earlier version started for the same request. Ignores runs of other scopes:
+// anybody could have chosen the id.
 std::optional<StartedRun> Lane::FindFormer(const StartOrder& order) {
   if (order.former_id.value().empty()) return std::nullopt;
   const auto stored = world_.store.Read()->FindRun(order.former_id);
@@ -127,7 +127,7 @@ void Lane::Start(LaneOrder& order) {
   auto existing = Find(order.run_id);
   if (existing && *existing == nullptr) return own_.push_back(std::move(order));
   if (existing && !((*existing)->run->scope() == what.origin.scope)) {
-    // The same words whoever has it: of other tenants nothing is told.
+    // The same message whoever owns the id, so that nothing is revealed about other tenants.
     Refuse(order,
            {ErrorCode::kRunAlreadyExists, "the run id " + order.run_id.value() + " is taken", {}});
     return Retire(**existing);
@@ -203,7 +203,7 @@ void Lane::Admit(Resident& resident, const AdmitOrder& order) {
     return Begin(resident, order.epoch);
   }
   const bool unapproved = approval && status == RunStatus::kPending;
-  // It was started or ended before, or is not approved; the lease only has to be settled.
+  // The run was started or ended before, or is not approved. Only settle the lease.
   resident.answers.push_back([this, run_id = resident.run->run_id(), epoch = order.epoch, status,
                               unapproved](const Error* error) {
     if (error != nullptr) return;
@@ -292,7 +292,7 @@ void Lane::Signal(Resident& resident, SignalCall& call) {
   };
   const SignalOrder& order = call.verdict.order;
   if (run.scope().tenant_id != call.request.tenant_id) {
-    // As if there were no such run: other tenants learn nothing.
+    // Answer as if the run did not exist, so that other tenants learn nothing.
     return answer_with(
         Error{ErrorCode::kRunNotFound, "there is no run " + run.run_id().value(), {}});
   }

@@ -1,4 +1,4 @@
-// How orders come to a lane, and how it waits for them.
+// Receives orders and waits for them.
 
 #include <algorithm>
 #include <iterator>
@@ -17,7 +17,7 @@ void Lane::Post(LaneOrder order) {
     if (!closed) posted_.push_back(std::move(order));
     wake = sleeping_;
   }
-  if (closed) return Refuse(order, {ErrorCode::kEngineStopped, "the engine stops", {}});
+  if (closed) return Refuse(order, {ErrorCode::kEngineStopped, "the engine is stopping", {}});
   if (wake) woken_.notify_one();
 }
 
@@ -67,7 +67,7 @@ void Lane::Close() {
     posted_.clear();
   }
   for (LaneOrder& order : left) {
-    Refuse(order, {ErrorCode::kEngineStopped, "the engine stops", {}});
+    Refuse(order, {ErrorCode::kEngineStopped, "the engine is stopping", {}});
   }
 }
 

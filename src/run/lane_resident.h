@@ -9,10 +9,10 @@
 
 namespace everstep {
 
-// Why a report is not taken: the delivery is not the one that runs.
+// The error for a report whose delivery is not the current one.
 Error StaleReport(const TaskId& task);
 
-// A run in memory, with what this turn has decided for it.
+// A run in memory, with the decisions of the current turn.
 struct Lane::Resident final : StartGate {
   Resident(Lane& owner, std::unique_ptr<Execution> execution)
       : lane(owner), run(std::move(execution)) {}
@@ -33,11 +33,10 @@ struct Lane::Resident final : StartGate {
   // Of this turn:
   bool touched = false;
   std::optional<Execution::Turn> turn;
-  std::vector<LaneOrder> orders;     // to be decided again if the write fails
-  std::vector<LaneOrder> followers;  // that wait for the outcome; asked again if the write fails
+  std::vector<LaneOrder> orders;     // decided again if the write fails
+  std::vector<LaneOrder> followers;  // answered by `answers`; handled again if the write fails
   std::vector<std::function<void(const Error*)>> answers;
-  // Of the index:
-  Timestamp deadline{};
+  Timestamp deadline{};  // the run's entry in Lane::deadlines_; unset: none
 };
 
 }  // namespace everstep

@@ -37,7 +37,7 @@ void OrderQueue::PushFront(LaneOrder order, const TenantOf& tenant_of) {
 
 LaneOrder OrderQueue::Pop() {
   EVERSTEP_ASSERT(!empty());
-  // Each round pays off a quantum of what a tenant owes, so this ends.
+  // Terminates: each round reduces a tenant's debt by one quantum.
   while (turns_.front()->left <= 0) {
     Tenant* const over = turns_.front();
     turns_.pop_front();

@@ -12,29 +12,32 @@
 
 namespace everstep {
 
-// Orders that wait for a turn of their lane, fair between tenants (deficit round robin): tenants
-// take turns, and a turn lasts until what its orders have cost reaches the quantum. A tenant whose
-// orders cost more sits out as many rounds; one that has nothing left is forgotten, with its debt.
+// Orders that wait for a turn of their lane, fair between tenants (deficit round robin). Tenants
+// take turns; a turn lasts until the cost of its orders reaches the quantum. A tenant whose orders
+// cost more than that skips rounds until its debt is paid. A tenant without waiting orders is
+// forgotten, together with its debt.
 //
-// The orders of a tenant leave in the order in which they came. So do those of a run, whoever gave
-// them: while one waits, the others join its queue. Not thread-safe.
+// The orders of a tenant leave in the order in which they were pushed. So do the orders of a run,
+// even if different tenants sent them: while one order of a run waits, the others join its queue.
+// Not thread-safe.
 class OrderQueue {
  public:
-  // The tenant that an order counts for. Asked if nothing of the order's run waits.
+  // Returns the tenant that an order is charged to. Called only if no order of its run waits.
   using TenantOf = std::function<std::string(const LaneOrder&)>;
 
   explicit OrderQueue(std::uint64_t quantum) : quantum_(quantum) {}
 
   void Push(LaneOrder order, const TenantOf& tenant_of);
-  // Before all that waits of its tenant: an order that came earlier and has to be decided again.
+  // Puts the order before all others of its tenant, for an older order that is decided again.
   void PushFront(LaneOrder order, const TenantOf& tenant_of);
-  // Takes out the order whose turn it is. Must not be empty.
+  // Removes and returns the order whose turn it is. Requires: !empty().
   LaneOrder Pop();
-  // What the order that was popped last has cost. Once after each Pop, before anything is pushed.
+  // Charges the cost of the last popped order to its tenant. Must be called once after each Pop,
+  // before the next Push.
   void Charge(std::uint64_t cost);
-  // All tenants that wait have used up their turns: what is popped next begins a new round.
+  // Whether all waiting tenants have used up their turns: the next Pop begins a new round.
   bool AllOwe() const;
-  // All that waits, by tenant; the queue is empty then.
+  // Removes and returns all orders, grouped by tenant.
   std::vector<LaneOrder> TakeAll();
 
   bool empty() const { return size_ == 0; }
@@ -44,7 +47,7 @@ class OrderQueue {
   struct Tenant {
     std::string name;
     std::deque<LaneOrder> orders;
-    std::int64_t left = 0;  // of its turn; negative: a debt
+    std::int64_t left = 0;  // of its quantum; negative: a debt
   };
   struct OfRun {
     Tenant* tenant = nullptr;
@@ -55,8 +58,8 @@ class OrderQueue {
 
   const std::uint64_t quantum_;
   std::unordered_map<std::string, Tenant> tenants_;  // stable addresses
-  std::deque<Tenant*> turns_;                        // each tenant once; the first has its turn
-  std::unordered_map<RunId, OfRun> runs_;            // of which something waits
+  std::deque<Tenant*> turns_;                        // each tenant once; it is the first one's turn
+  std::unordered_map<RunId, OfRun> runs_;            // those with waiting orders
   std::size_t size_ = 0;
 };
 

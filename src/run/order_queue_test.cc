@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kQuantum = 100;
 
-// Orders are numbered in the order in which they come.
+// Orders are numbered in the order in which they are pushed.
 class OrderQueueTest : public testing::Test {
  protected:
   void Push(const std::string& tenant, const std::string& run) {
@@ -20,7 +20,7 @@ class OrderQueueTest : public testing::Test {
   void PushFront(const std::string& tenant, const std::string& run) {
     queue_.PushFront(Numbered(run), [&](const LaneOrder&) { return tenant; });
   }
-  // The run whose order is next, which then costs that much.
+  // Pops an order, charges `cost` for it, and returns its run.
   std::string Pop(std::uint64_t cost) {
     const LaneOrder order = queue_.Pop();
     queue_.Charge(cost);
@@ -36,7 +36,7 @@ class OrderQueueTest : public testing::Test {
   std::uint64_t pushed_ = 0;
 };
 
-TEST_F(OrderQueueTest, ATenantWaitsForOneTurnOfAnotherHoweverMuchThatOneHas) {
+TEST_F(OrderQueueTest, ATenantWaitsAtMostOneTurnOfAnother) {
   for (int i = 0; i < 1'000; ++i) Push("much", "m" + std::to_string(i));
   EXPECT_EQ(Pop(30), "m0");
   Push("little", "one");
@@ -45,7 +45,7 @@ TEST_F(OrderQueueTest, ATenantWaitsForOneTurnOfAnotherHoweverMuchThatOneHas) {
   EXPECT_LT(spent, kQuantum);
 }
 
-TEST_F(OrderQueueTest, CheapOrdersOfOneTenantGoInOneTurn) {
+TEST_F(OrderQueueTest, CheapOrdersOfOneTenantShareATurn) {
   for (int i = 0; i < 3; ++i) Push("a", "a" + std::to_string(i));
   Push("b", "b0");
   EXPECT_EQ(Pop(1), "a0");
@@ -55,7 +55,7 @@ TEST_F(OrderQueueTest, CheapOrdersOfOneTenantGoInOneTurn) {
   EXPECT_TRUE(queue_.empty());
 }
 
-TEST_F(OrderQueueTest, WhoCostsMoreThanATurnSitsOutAsManyRounds) {
+TEST_F(OrderQueueTest, ATenantInDebtSkipsRounds) {
   for (int i = 0; i < 4; ++i) Push("costly", "c");
   for (int i = 0; i < 8; ++i) Push("fair", "f");
   EXPECT_EQ(Pop(4 * kQuantum), "c");
@@ -64,7 +64,7 @@ TEST_F(OrderQueueTest, WhoCostsMoreThanATurnSitsOutAsManyRounds) {
   EXPECT_EQ(Pop(kQuantum), "f");
 }
 
-TEST_F(OrderQueueTest, ARowOfNewTenantsKeepsNobodyFromItsTurn) {
+TEST_F(OrderQueueTest, AStreamOfNewTenantsDoesNotStarveOthers) {
   for (int i = 0; i < 10; ++i) Push("old", "old");
   int old_had = 0;
   for (int i = 0; i < 100; ++i) {
@@ -75,7 +75,7 @@ TEST_F(OrderQueueTest, ARowOfNewTenantsKeepsNobodyFromItsTurn) {
   EXPECT_GE(old_had, 5);
 }
 
-TEST_F(OrderQueueTest, WhatComesBackGoesBeforeTheOthersOfItsTenant) {
+TEST_F(OrderQueueTest, PushFrontGoesBeforeOtherOrdersOfTheTenant) {
   Push("a", "second");
   Push("a", "third");
   PushFront("a", "first");
@@ -84,7 +84,7 @@ TEST_F(OrderQueueTest, WhatComesBackGoesBeforeTheOthersOfItsTenant) {
   EXPECT_EQ(Pop(1), "third");
 }
 
-TEST_F(OrderQueueTest, OrdersOfARunKeepTheirOrderWhoeverGaveThem) {
+TEST_F(OrderQueueTest, OrdersOfARunKeepTheirOrderAcrossTenants) {
   std::mt19937 random(7);
   const auto any = [&](std::uint32_t count) { return std::to_string(random() % count); };
   std::map<std::string, std::uint64_t> last;
@@ -99,7 +99,7 @@ TEST_F(OrderQueueTest, OrdersOfARunKeepTheirOrderWhoeverGaveThem) {
   }
 }
 
-TEST_F(OrderQueueTest, AllCanBeTakenOut) {
+TEST_F(OrderQueueTest, TakeAllEmptiesTheQueue) {
   Push("a", "a");
   Push("b", "b");
   Push("a", "c");
