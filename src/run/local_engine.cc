@@ -9,7 +9,8 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kBacklogMax = 4096;  // orders a lane has waiting before the clock holds back
+// While more orders than this wait in a lane, timers and recovery pause.
+constexpr std::size_t kBacklogMax = 4096;
 constexpr std::size_t kTimersPerPoll = 1024;
 constexpr std::chrono::seconds kStoreLookEvery{5};
 constexpr std::chrono::milliseconds kHoldBack{5};
@@ -134,7 +135,7 @@ void LocalEngine::WatchClock() {
     std::unique_lock lock(mutex_);
     if (stop_) return;
     const auto woken = [this] { return stop_ || look_again_; };
-    // A clock that is looked at seldom would be followed too late.
+    // Wake regularly even if nothing is due, so that leaps of the clock are noticed in time.
     std::chrono::microseconds left = WatchedClock::kLookEvery;
     if (next != Timestamp{}) left = std::min(left, next - clock_.Now());
     if (left > std::chrono::microseconds::zero()) clock_wake_.wait_for(lock, left, woken);
@@ -151,7 +152,7 @@ void LocalEngine::WakeClock() {
   clock_wake_.notify_one();
 }
 
-// Tells what is due; answers when to look again, unset for never.
+// Fires due timers and admits queued runs. Returns when to call it again; unset: not by time.
 Timestamp LocalEngine::PollClock() {
   const Timestamp now = clock_.Now();
   TellLeaps(now);
@@ -164,7 +165,7 @@ Timestamp LocalEngine::PollClock() {
                      const auto late = static_cast<std::uint64_t>((now - due_at).count());
                      timers_fired_.fetch_add(1);
                      lateness_us_sum_.fetch_add(late);
-                     if (late > lateness_us_max_) lateness_us_max_ = late;  // one thread tells
+                     if (late > lateness_us_max_) lateness_us_max_ = late;  // sole writer
                      Post(run_id, {run_id, WaitOrder{wait_id}});
                    });
   Timestamp again{};
@@ -189,12 +190,12 @@ void LocalEngine::TellLeaps(Timestamp now) {
            "P2",
            {},
            "the clock says " + FormatTimestamp(now) + ", but events were written at " +
-               FormatTimestamp(newest) + ": it was ahead then, or it is behind now"});
+               FormatTimestamp(newest) + ": the clock was ahead then, or is behind now"});
   }
   behind_store_ = behind;
 }
 
-// Damage and a stop are told when they come, and again when the store was well in between.
+// Raises an alert when the store becomes unhealthy or its fault changes.
 void LocalEngine::LookAtStore() {
   const Timestamp now = clock_.Now();
   const bool recent = now >= store_looked_at_ && now - store_looked_at_ < kStoreLookEvery;
@@ -227,13 +228,13 @@ Timestamp LocalEngine::Step() {
   return next;
 }
 
-// Every run that has not ended is looked at once: what was under way is delivered again.
+// Posts a RecoverOrder for every run that has not ended, so that tasks in flight are redelivered.
 Status LocalEngine::Recover() {
   return log_->store().VisitActive([this](const StoredRun& run) -> Status {
     Lane& lane = LaneOf(run.run_id);
     while (threads_ && lane.Backlog() > kBacklogMax) {
       std::unique_lock lock(mutex_);
-      if (stop_) return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+      if (stop_) return Error{ErrorCode::kEngineStopped, "the engine is stopping", {}};
       clock_wake_.wait_for(lock, kHoldBack, [this] { return stop_; });
     }
     lane.Post({run.run_id, RecoverOrder{true}});
@@ -243,7 +244,7 @@ Status LocalEngine::Recover() {
 
 // ---- admission
 
-// Without limits there is nothing to count, and a run costs no memory here.
+// Runs that no limit applies to are not counted and take no memory in admission.
 bool LocalEngine::IsCounted(const RunOrigin& origin) const {
   return limited_ || options_.passive || !origin.concurrency_key.empty() ||
          origin.start_at != Timestamp{};
@@ -258,7 +259,7 @@ LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& o
   const Timestamp now = clock_.Now();
   const std::lock_guard lock(admission_mutex_);
   Admitted admitted;
-  if (admission_.Knows(run_id)) (void)admission_.Ended(run_id);  // of a start that came to nothing
+  if (admission_.Knows(run_id)) (void)admission_.Ended(run_id);  // left by a failed start
   const AdmissionDecision decision = admission_.Request(run, now);
   switch (decision.verdict) {
     case AdmissionDecision::Verdict::kStart:
@@ -380,16 +381,16 @@ void LocalEngine::Raise(const Alert& alert) {
   if (options_.on_alert) options_.on_alert(alert);
 }
 
-// ---- orders that are answered
+// ---- calls that wait for an answer
 
 Result<StartedRun> LocalEngine::Start(const StartRequest& request) {
   auto prepared = Prepare(request);
   if (!prepared) return std::move(prepared).error();
   if (threads_) {
-    // What the process before left running comes first.
+    // The runs of the previous process are recovered first.
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return recovered_ || stop_; });
-    if (stop_) return Error{ErrorCode::kEngineStopped, "the engine stops", {}};
+    if (stop_) return Error{ErrorCode::kEngineStopped, "the engine is stopping", {}};
   }
   const RunId run_id = prepared->run_id;
   return Ask<StartedRun>(run_id, [&](std::function<void(Result<StartedRun>)> answer) {
@@ -437,7 +438,7 @@ bool LocalEngine::Drain(std::chrono::milliseconds wait) {
     return counters_.tasks_under_way.load() > static_cast<std::int64_t>(tools_->waiting());
   };
   const auto end = SteadyNow() + wait;
-  // A report wakes nobody here; it is looked for at short intervals.
+  // Reports do not notify ended_, so poll.
   while (busy()) {
     if (SteadyNow() >= end) return false;
     ended_.wait_for(lock, kHoldBack);

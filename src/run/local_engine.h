@@ -27,21 +27,21 @@
 
 namespace everstep {
 
-// The engine in this process: lanes that decide, one thread that watches the clock, and what they
-// share. With `threads` off nothing happens by itself: whoever owns it calls Step, which is how the
-// simulation drives it.
+// The engine of this process: lanes that decide, one thread that watches the clock, and the state
+// that they share. With `threads` off, the owner drives the engine by calling Step, as the
+// simulation does.
 class LocalEngine final : public Engine, private LaneHost {
  public:
   struct Parts {
     std::unique_ptr<EmbeddedLog> log;
     std::unique_ptr<ToolBox> tools;
-    std::unique_ptr<PlanFetcher> plans;  // null: plans come as documents only
+    std::unique_ptr<PlanFetcher> plans;  // null: plans only as documents, not by URI
     Clock& clock;
     Random& random;
     bool threads = true;
     std::uint32_t tenant_share = 100;  // percent of a tool's slots that one tenant may hold
-    WatchedClock* watch = nullptr;     // `clock` itself, to report its leaps
-    std::vector<std::shared_ptr<const ProgramFormat>> formats{};  // of programs, beside plans
+    WatchedClock* watch = nullptr;     // `clock` itself, to report its leaps; may be null
+    std::vector<std::shared_ptr<const ProgramFormat>> formats{};  // other than plans
   };
 
   LocalEngine(Parts parts, EngineOptions options);
@@ -58,7 +58,7 @@ class LocalEngine final : public Engine, private LaneHost {
   EngineMetrics Metrics() override;
   bool Drain(std::chrono::milliseconds wait) override;
 
-  // A start that has been checked. `answer` is called on a lane.
+  // A start that has been checked. order.answer is called on a lane.
   struct Prepared {
     RunId run_id;
     StartOrder order;
@@ -67,25 +67,25 @@ class LocalEngine final : public Engine, private LaneHost {
   void Post(RunId run_id, LaneOrder order);
   void Submit(Prepared start) { Post(start.run_id, {start.run_id, std::move(start.order)}); }
 
-  // What the destructor begins with: nothing is decided any more, and whoever waits for an answer
-  // has it. The log can still be read.
+  // On return, nothing is decided any more and all waiting callers have been answered. The log can
+  // still be read. The destructor calls this first.
   void Stop();
 
-  // Without threads: everything that can be done now. Answers when to come again; unset: an order
-  // or a report has to come first.
+  // Does everything that can be done now. Returns when to call it again; unset: only after an order
+  // or a report. Requires: the engine has no threads.
   Timestamp Step();
-  // A write had an unknown outcome: the engine has to be opened again.
+  // Whether a write failed with an unknown outcome. The engine has to be opened again.
   bool stopped() const;
   StateStore& store() { return log_->store(); }
   EmbeddedLog& embedded_log() { return *log_; }
   ProgramLibrary& library() { return library_; }
-  // What was running before this process goes on.
+  // Whether the runs that the previous process left have been recovered.
   bool recovered() const { return recovered_.load(); }
-  // Prepare neither reads the disk, fetches anything nor evaluates an expression: the plan is
-  // compiled, is the only one, and its key is not computed.
+  // Whether Prepare needs no disk read, fetch or expression: the plan is compiled, has no child
+  // plans, and its concurrency key is not computed.
   bool IsReadyFor(const StartRequest& request);
-  // Like EngineOptions::on_end, with all that is known of the run, while it is still at hand. Lives
-  // until another is set and the lanes have left it; null: nobody is told.
+  // Like EngineOptions::on_end, but receives the run itself, while it is still in memory. The
+  // listener must stay valid until another one is set and no lane is calling it. Null: none.
   using EndListener = std::function<void(const Execution&)>;
   void SetEndListener(const EndListener* listener) { end_listener_.store(listener); }
 
@@ -148,21 +148,21 @@ class LocalEngine final : public Engine, private LaneHost {
   std::uint64_t start_failures_ = 0;
 
   std::unique_ptr<PlanFetcher> fetcher_;
-  // Tools report to lanes, so lanes outlive them; lanes call tools, so their threads end first.
+  // Tools report to lanes, so lanes outlive tools. Lanes call tools, so lane threads end first.
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<ToolBox> tools_;
 
   std::mutex mutex_;
-  std::condition_variable ended_;  // some run did, or recovery
+  std::condition_variable ended_;  // notified when a run or recovery ends, and on Stop
   std::condition_variable clock_wake_;
-  bool stop_ = false;  // guarded by mutex_, as all below
+  bool stop_ = false;  // guarded by mutex_, like look_again_
   std::atomic<bool> recovered_{false};
   std::atomic<const EndListener*> end_listener_{nullptr};
   bool look_again_ = false;
-  // Of the clock thread only.
-  bool behind_store_ = false;  // reported
+  // Used by the clock thread only.
+  bool behind_store_ = false;  // has been reported
   Timestamp store_looked_at_{};
-  std::optional<ErrorCode> store_fault_;  // reported
+  std::optional<ErrorCode> store_fault_;  // has been reported
   std::atomic<std::uint64_t> timers_fired_{0};
   std::atomic<std::uint64_t> lateness_us_sum_{0};
   std::atomic<std::uint64_t> lateness_us_max_{0};
@@ -179,10 +179,10 @@ Result<T> LocalEngine::Ask(const RunId& run_id,
   if (!threads_) {
     (void)Step();
     if (answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-      return Error{ErrorCode::kEngineStopped, "the engine does not answer", {}};
+      return Error{ErrorCode::kEngineStopped, "the engine has not answered the request", {}};
     }
   }
-  return answer.get();  // comes in any case, from Lane::Close at the latest
+  return answer.get();  // always arrives, from Lane::Close at the latest
 }
 
 template <typename T>

@@ -1,4 +1,4 @@
-// What the engine tells about runs and about itself.
+// Views and explanations of runs, and the engine's metrics.
 
 #include <algorithm>
 #include <utility>
@@ -27,10 +27,10 @@ Blocker StoreBlocker(const Error& fault) {
   Blocker blocker;
   blocker.kind = "store";
   blocker.subject = Name(fault.code);
-  blocker.message = full ? "the store takes no writes while the disk is full (" + fault.message +
-                               "); the run goes on by itself when there is space"
+  blocker.message = full ? "the disk is full, so the store accepts no writes (" + fault.message +
+                               "); the run continues automatically once there is space"
                          : "the store has stopped (" + fault.message +
-                               "); nothing goes on until its process is started again";
+                               "); no run continues until the process is restarted";
   return blocker;
 }
 
@@ -80,7 +80,7 @@ void LocalEngine::ExplainAdmission(const RunId& id, Explanation& to) {
   Blocker blocker{
       "admission", std::string(ToString(block->level)), block->message, 1, TimeOf(block->wakes_at),
       {}};
-  if (position > 0) blocker.message += "; place " + std::to_string(position) + " in the queue";
+  if (position > 0) blocker.message += "; position " + std::to_string(position) + " in the queue";
   PutFirst(to, std::move(blocker));
 }
 
@@ -91,7 +91,7 @@ std::optional<Error> LocalEngine::StoreFault() {
   return std::nullopt;
 }
 
-// The lanes answer nothing any more; what is durable can still be read.
+// The lanes no longer answer, but the durable state can still be read.
 Result<Explanation> LocalEngine::ExplainStopped(const RunId& run_id, const Error& fault) {
   const auto run = log_->store().Read()->FindRun(run_id);
   if (!run) return run.error();

@@ -1,4 +1,4 @@
-// How a start is checked and where its plan comes from; children; runs that are run again.
+// Checks start requests and gets their plans; child runs; RETRY_RUN.
 
 #include <algorithm>
 #include <future>
@@ -29,7 +29,8 @@ Status CheckNames(const StartRequest& request) {
   check("/projectId", request.project_id);
   check("/environmentId", request.environment_id);
   if (!request.run_id.empty() && !request.request_id.empty()) {
-    error.faults.push_back({"/runId", "is told from requestId; give one of the two"});
+    error.faults.push_back(
+        {"/runId", "cannot be combined with requestId, which determines the run id"});
   }
   if (error.faults.empty()) return Ok();
   return error;
@@ -42,7 +43,7 @@ Result<std::shared_ptr<const CompiledProgram>> LocalEngine::ProgramFor(
   if (!request.plan_ref) return library_.Add(request.format, request.plan);
   const PlanRef& ref = *request.plan_ref;
   if (!fetcher_) {
-    return Error{ErrorCode::kPlanUriNotAllowed, "this engine fetches no plans", {}};
+    return Error{ErrorCode::kPlanUriNotAllowed, "this engine does not fetch plans by URI", {}};
   }
   const auto document = fetcher_->Fetch(ref.uri, request.plan_uri);
   if (!document) return document.error();
@@ -60,21 +61,22 @@ Result<std::shared_ptr<const CompiledProgram>> LocalEngine::ProgramFor(
   return program;
 }
 
-// Programs that the program runs as children, and theirs: fetched and kept before the run begins,
-// so that it does not depend on anything outside.
+// Fetches and stores the programs of child runs, recursively, before the run begins. From then on
+// the run does not depend on their sources.
 Status LocalEngine::AddChildren(const CompiledProgram& program, const std::string& base, int depth,
                                 std::map<std::string, std::string>& children) {
   for (const CompiledProgram::Child& child : program.children()) {
     if (depth >= kChildDepthMax) {
-      return Error{ErrorCode::kInvalidPlan,
-                   "plans run plans more than " + std::to_string(kChildDepthMax) + " deep",
-                   {}};
+      return Error{
+          ErrorCode::kInvalidPlan,
+          "child plans are nested more than " + std::to_string(kChildDepthMax) + " levels deep",
+          {}};
     }
     if (children.contains(child.name)) continue;
     Result<std::string> document = child.document;
     if (!child.reference.empty()) {
       if (!fetcher_) {
-        return Error{ErrorCode::kPlanUriNotAllowed, "this engine fetches no plans", {}};
+        return Error{ErrorCode::kPlanUriNotAllowed, "this engine does not fetch plans by URI", {}};
       }
       document = fetcher_->Fetch(child.reference, base);
     }
@@ -145,7 +147,8 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
 
 void LocalEngine::StartChild(const ChildOrder& child) {
   if (child.program.sha256.empty()) {
-    return ChildMissed(child, {ErrorCode::kPlanUnavailable, "the child's plan is not known", {}});
+    return ChildMissed(child,
+                       {ErrorCode::kPlanUnavailable, "the plan of the child run is unknown", {}});
   }
   auto program = library_.Find(child.program);
   if (!program) return ChildMissed(child, program.error());
@@ -160,7 +163,7 @@ void LocalEngine::StartChild(const ChildOrder& child) {
   order.answer = [this, child](Result<StartedRun> started) {
     if (!started) return ChildMissed(child, started.error());
     const auto status = RunStatusNamed(started->status);
-    // It ended while its parent was not there to hear of it.
+    // The child ended before, so its parent may have missed it: report again.
     if (started->existing && status && IsTerminal(*status)) {
       ReportChild(child.run_id, child.origin.parent);
     }
@@ -169,7 +172,7 @@ void LocalEngine::StartChild(const ChildOrder& child) {
 }
 
 void LocalEngine::ChildMissed(const ChildOrder& child, const Error& error) {
-  // The engine ends: the next one starts the child.
+  // The engine is stopping. The next process starts the child.
   if (error.code == ErrorCode::kStoreStopped || error.code == ErrorCode::kIndeterminate ||
       error.code == ErrorCode::kEngineStopped) {
     return;
@@ -191,7 +194,8 @@ void LocalEngine::ReportChild(const RunId& child, const RunId& parent) {
                }}});
 }
 
-// A child outlives its parent only if the process ended before it heard of the parent's end.
+// Whether the parent no longer exists or has ended. A child outlives its parent only if the process
+// ended before the child's cancellation was durable.
 bool LocalEngine::IsOrphan(const Execution& child) {
   const auto parent = log_->store().Read()->FindRun(child.progress().origin.parent);
   return parent && (!*parent || IsTerminal((*parent)->state.status));
@@ -218,8 +222,8 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
     RunStatus status{};
     RunOrigin origin;
     std::shared_ptr<const CompiledProgram> program;
-    std::optional<Error> conflict{};         // its id was that of another order
-    std::optional<SignalDecision> before{};  // of the same order
+    std::optional<Error> conflict{};         // the signal id belongs to another order
+    std::optional<SignalDecision> before{};  // the decision, if this order is a repetition
   };
   const SignalOrder& signal = verdict.order;
   auto original = Look<Original>(request.run_id, [&signal](const Execution& run) {
@@ -245,7 +249,7 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
       signal.signal_id, verdict.decision, verdict.code, verdict.reason, false, {}, 0};
   const bool ended = IsTerminal(original->status);
   if (!ended) {
-    // A run that goes on takes the record itself.
+    // A run that has not ended records the decision in its own log.
     const RunId run_id(request.run_id);
     auto decided =
         Ask<SignalDecision>(run_id, [&](std::function<void(Result<SignalDecision>)> answer) {
@@ -256,17 +260,17 @@ Result<SignalDecision> LocalEngine::RetryRun(const SignalRequest& request,
   }
   if (decision.decision != "ACCEPTED") {
     if (!ended) return decision;
-    // As for every order to a run that has ended: a refusal has no log to be recorded in.
+    // As with any order to an ended run, the log is closed, so a refusal cannot be recorded.
     return Error{ErrorCode::kRunTerminal,
                  "the run is " + std::string(Name(original->status)) + "; " + decision.reason,
                  {}};
   }
-  // The log of a run that has ended is closed: the decision stands in the new run's.
+  // The log of an ended run is closed, so the decision is recorded in the new run's log.
   StartOrder order;
   order.program = original->program;
   order.origin = original->origin;
   order.origin.original = RunId(request.run_id);
-  order.origin.parent = {};  // nobody waits for it, whoever waited for the first
+  order.origin.parent = {};  // even if the original was a child, nothing waits for the new run
   order.origin.parent_step.clear();
   order.origin.request_id.clear();
   order.origin.start_at = {};

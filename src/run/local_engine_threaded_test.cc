@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kLongEnough{60};
 
-// `http` and `shell` end on threads of their own, at once; `noop` is immediate.
+// `http` and `shell` tasks finish at once, on threads of this tool box; `noop` is immediate.
 class ThreadedTools final : public ToolBox {
  public:
   ThreadedTools() {
@@ -47,7 +47,7 @@ class ThreadedTools final : public ToolBox {
   std::uint32_t Slots(std::string_view kind) const override { return kind == "shell" ? 3 : 0; }
   std::vector<std::string> Kinds() const override { return {"noop", "http", "shell"}; }
 
-  // Deliveries that were begun more than once.
+  // How many deliveries were started more than once.
   int Repeated() {
     const std::lock_guard lock(mutex_);
     int repeated = 0;
@@ -113,14 +113,14 @@ steps:
   std::unique_ptr<LocalEngine> engine_;
 };
 
-// A store that something has happened to.
+// A store that reports a fault.
 class UnhealthyStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   Status Health() override { return Error{ErrorCode::kStoreCorrupt, "000012.log was removed", {}}; }
 };
 
-TEST_F(LocalEngineThreaded, AStoreThatIsNotWellIsAnAlertWithoutAProbe) {
+TEST_F(LocalEngineThreaded, AnUnhealthyStoreRaisesAnAlertWithoutAProbe) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Alert> alerts;
@@ -140,7 +140,7 @@ TEST_F(LocalEngineThreaded, AStoreThatIsNotWellIsAnAlertWithoutAProbe) {
   engine_.reset();
 }
 
-TEST_F(LocalEngineThreaded, ManyCallersAtOnceAndEveryRunEnds) {
+TEST_F(LocalEngineThreaded, EveryRunEndsWithConcurrentCallers) {
   Open({});
   std::mutex mutex;
   std::vector<std::string> runs;
@@ -173,13 +173,13 @@ TEST_F(LocalEngineThreaded, ManyCallersAtOnceAndEveryRunEnds) {
   EXPECT_EQ(tools_->Repeated(), 0);
 }
 
-TEST_F(LocalEngineThreaded, AQueuedRunIsStartedOnceWhoeverAsks) {
+TEST_F(LocalEngineThreaded, AQueuedRunIsStartedOnceForConcurrentRequests) {
   EngineOptions options;
   options.admission.engine.running_max = 2;
   Open(std::move(options));
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
-    // All ask for the same runs.
+    // All callers request the same runs.
     callers.emplace_back([&] {
       for (int i = 0; i < 20; ++i) (void)Start(kPlan, "request-" + std::to_string(i));
     });
@@ -195,7 +195,7 @@ TEST_F(LocalEngineThreaded, AQueuedRunIsStartedOnceWhoeverAsks) {
   EXPECT_EQ(health.runs_by_status[static_cast<std::size_t>(RunStatus::kCompleted)], 20U);
 }
 
-TEST_F(LocalEngineThreaded, AnEngineThatStopsAnswersEverybody) {
+TEST_F(LocalEngineThreaded, AStoppingEngineAnswersAllCallers) {
   Open({});
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
@@ -208,7 +208,7 @@ steps:
   engine_.reset();
 }
 
-TEST_F(LocalEngineThreaded, ThatTheStoreHasStoppedIsSeenByEveryThread) {
+TEST_F(LocalEngineThreaded, EveryThreadSeesThatTheStoreHasStopped) {
   const auto power = std::make_shared<CrashingStore::Power>();
   power->fails_after = 20;
   Open({}, std::make_unique<CrashingStore>(OpenMemoryStore(), power));
