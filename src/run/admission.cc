@@ -11,7 +11,7 @@ struct Admission::Entry {
 
   AdmissionRun run;
   AdmissionPath path{};
-  std::uint64_t number = 0;  // in the order in which runs came
+  std::uint64_t number = 0;  // in order of arrival
   State state = State::kNew;
   Timestamp queued_at{};
   Timestamp until{};  // of a delayed run
@@ -76,7 +76,7 @@ AdmissionDecision Admission::HoldBack(Entry& entry, AdmissionBlock block) {
 }
 
 AdmissionDecision Admission::Reject(Entry& entry, AdmissionBlock block) {
-  // Room comes when a run ends, which nobody knows; tokens come at a time.
+  // When a run will end is unknown; when a token arrives is known.
   std::chrono::microseconds retry_after =
       block.bound == AdmissionBound::kRate ? std::chrono::microseconds(0) : policy_.delay;
   for (AdmissionScope* const scope : entry.path) {
@@ -95,7 +95,7 @@ bool Admission::IsFull(const Entry& entry) const {
 AdmissionBlock Admission::FullQueue(const Entry& entry) const {
   return {.level = AdmissionLevel::kTenant,
           .bound = AdmissionBound::kQueue,
-          .message = "tenant " + entry.run.tenant + " has at most " +
+          .message = "tenant " + entry.run.tenant + " may have at most " +
                      std::to_string(policy_.queue_max) + " runs pending"};
 }
 
@@ -114,7 +114,7 @@ Admission::Entry* Admission::Head() {
   if (scopes_.engine().Blocks(now_) != AdmissionBound::kNone) return nullptr;
   while (const auto number = queue_.Peek()) {
     Entry& entry = *by_number_.at(*number);
-    // A gate that was open may be closed when the clock was set back since: then it closes now.
+    // If the clock was set back, an open gate may have to be closed. Update closes it.
     if (!BlockOf(entry)) return &entry;
     scopes_.Update(entry.path, now_);
   }
@@ -223,7 +223,8 @@ bool Admission::Restore(const AdmissionRun& run, RestoredAs state, Timestamp que
   return true;
 }
 
-// Those that come in the same microsecond are told apart, so that their order can be recorded.
+// Returns a unique time, so that the order of runs that arrive in the same microsecond can be
+// recorded.
 Timestamp Admission::Arrival() {
   last_arrival_ = std::max(now_, last_arrival_ + std::chrono::microseconds(1));
   return last_arrival_;
@@ -252,7 +253,7 @@ void Admission::Enqueue(Entry& entry) {
     AdmissionScope* const scope = entry.path[level];
     return scope == nullptr || scope->Blocks(now_) == AdmissionBound::kNone;
   };
-  // A run that asked for a later start has waited since then only.
+  // A run with a later start time begins to wait, and to age, at that time.
   queue_.Push({.id = entry.number,
                .order = static_cast<std::uint64_t>(Micros(entry.queued_at)),
                .tenant = entry.run.tenant,
@@ -335,7 +336,7 @@ void Admission::Advance(Timestamp now) {
   }
 }
 
-// A lease from a time that is still to come would not expire until then.
+// After the clock was set back, leases from the future would expire too late: count them from now.
 void Admission::LeasesSinceClockStep() {
   Timed leases;
   for (const auto& [leased_at, number] : leases_) {

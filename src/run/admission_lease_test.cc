@@ -24,7 +24,7 @@ AdmissionRun ARun(std::string id, std::string key = "") {
           .start_at = {}};
 }
 
-// One place, and runs that wait for it in the order of their names.
+// One run at a time; others wait in the order of their names.
 class AdmissionLeaseTest : public ::testing::Test {
  protected:
   static AdmissionPolicy OnePlace() {
@@ -75,7 +75,7 @@ TEST_F(AdmissionLeaseTest, ATransientFailurePutsTheRunBackInItsPlace) {
   EXPECT_TRUE(admission_.Confirm(RunId("0"), epoch_));
 }
 
-TEST_F(AdmissionLeaseTest, ATransientFailureMayWaitWhileOthersGoOn) {
+TEST_F(AdmissionLeaseTest, ATransientFailureCanDelayTheRunWhileOthersStart) {
   Queue("1");
   Queue("2");
   EXPECT_TRUE(admission_.Release(RunId("0"), epoch_, Failure::kTransient, kStart + seconds(3)));
@@ -91,7 +91,7 @@ TEST_F(AdmissionLeaseTest, APermanentFailureForgetsTheRun) {
   EXPECT_EQ(NextName(), "1");
 }
 
-TEST_F(AdmissionLeaseTest, AnExpiredLeaseIsGivenAnewAndTheOldOneRefused) {
+TEST_F(AdmissionLeaseTest, AnExpiredLeaseIsReplacedAndTheOldOneRefused) {
   Queue("1");
   EXPECT_TRUE(admission_.ExpireLeases(kStart + seconds(29), seconds(30)).empty());
   const auto expired = admission_.ExpireLeases(kStart + seconds(30), seconds(30));
@@ -128,9 +128,9 @@ TEST(AdmissionTokensTest, AFailedStartGivesItsTokensBack) {
   EXPECT_EQ(admission.Next(kStart, 9).size(), 1u);
 }
 
-// For admission, which has seen a later time than the bucket, the clock was set back; for the
-// bucket it wavers.
-TEST(AdmissionTokensTest, AGateThatWasOpenIsCheckedAgainWhenTheClockWasSetBack) {
+// Admission has seen a later time than the bucket: for admission the clock was set back, for the
+// bucket it only wavered.
+TEST(AdmissionTokensTest, AnOpenGateIsCheckedAgainAfterTheClockWasSetBack) {
   AdmissionPolicy policy;
   policy.engine.running_max = 1;
   policy.tenant.starts_per_second = 1;

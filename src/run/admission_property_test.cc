@@ -38,7 +38,7 @@ AdmissionPolicy AnyPolicy() {
   return policy;
 }
 
-// A caller of admission that keeps its own books and checks each answer against them.
+// Drives Admission and checks each answer against a model of its own.
 class Books {
  public:
   explicit Books(const AdmissionPolicy& policy) : policy_(policy), admission_(policy) {}
@@ -64,7 +64,7 @@ class Books {
     }
   }
 
-  // Runs end and time goes on, until nothing is left.
+  // Ends runs and advances time until nothing is left.
   void Finish() {
     for (int rounds = 0; admission_.pending() + admission_.leased() + admission_.running() > 0;
          ++rounds) {

@@ -84,7 +84,7 @@ std::string AdmissionScope::Sentence(AdmissionBound bound, Timestamp now) {
     if (running_max_ == 1) text += ": " + latest_.value();
     return text;
   }
-  return who + " starts at most " + Number(per_second_) + " runs a second, the next at " +
+  return who + " starts at most " + Number(per_second_) + " runs per second, the next at " +
          FormatTimestamp(TokenAt(now));
 }
 

@@ -11,21 +11,21 @@
 
 namespace everstep {
 
-// Where a limit counts, and what it counts.
+// The level at which a limit applies, and what it bounds.
 enum class AdmissionLevel : std::uint8_t { kEngine, kTenant, kProject, kKey };
 enum class AdmissionBound : std::uint8_t {
-  kNone,     // no limit: others are ahead
-  kRunning,  // runs at once
+  kNone,     // no limit; other runs are ahead
+  kRunning,  // concurrent runs
   kRate,     // starts over time
-  kQueue,    // runs pending
-  kTime      // its own start time
+  kQueue,    // pending runs
+  kTime      // the run's own start time
 };
 
 std::string_view ToString(AdmissionLevel level);
 std::string_view ToString(AdmissionBound bound);
 
-// The engine, a tenant, a project or a key: its limits and what is used of them. Owned by
-// Admission, which keeps the counts of runs here true.
+// The engine, a tenant, a project or a key: its limits and how much of them is used. Admission
+// maintains the counts of runs.
 class AdmissionScope {
  public:
   AdmissionScope(AdmissionLevel level, std::string tenant, std::string name,
@@ -37,28 +37,28 @@ class AdmissionScope {
   std::uint32_t weight() const { return weight_; }
   std::uint64_t running() const { return running_; }
 
-  // Which limit keeps the next run from starting; kNone: it may.
+  // Which limit keeps the next run from starting; kNone: it may start.
   AdmissionBound Blocks(Timestamp now);
-  // When there is a token again, not earlier than `now`.
+  // When a token is available, not earlier than `now`.
   Timestamp TokenAt(Timestamp now);
-  // When a scope that is not used any more can be forgotten without minting tokens.
+  // When an unused scope can be forgotten: its bucket is full then, so no tokens are gained.
   Timestamp ForgetAt(Timestamp now);
-  // "tenant acme runs 4 of at most 4 runs".
+  // Describes a limit: "tenant acme has 4 of at most 4 runs running".
   std::string Sentence(AdmissionBound bound, Timestamp now);
 
-  // Counts a run that runs, and takes its token: the caller has asked Blocks at the same `now`.
+  // Counts a running run and takes its token. Requires: Blocks returned kNone for the same `now`.
   void Start(const RunId& run_id, Timestamp now);
-  // As it was before a restart: beyond limits, without a token.
+  // Counts a run that was running before a restart, regardless of limits and without a token.
   void Resume(const RunId& run_id);
   void End();
   void GiveBackToken();
 
-  // Kept by Admission.
+  // Maintained by Admission and AdmissionScopes.
   std::uint64_t members = 0;  // runs in any state
   std::uint64_t queued = 0;
   std::uint64_t delayed = 0;
-  std::optional<Timestamp> wake_at;  // its place in the set of wakes …
-  bool cooling = false;              // … or in that of unused scopes
+  std::optional<Timestamp> wake_at;  // its key in wakes_ or cooling_ of AdmissionScopes
+  bool cooling = false;              // it is in cooling_
 
  private:
   AdmissionLevel level_;
@@ -69,7 +69,7 @@ class AdmissionScope {
   double per_second_;
   std::optional<TokenBucket> bucket_;
   std::uint64_t running_ = 0;
-  RunId latest_;  // the run that started last: of a limit of one, the one that holds it
+  RunId latest_;  // the run that started last; with a limit of one, the run that uses it
 };
 
 }  // namespace everstep

@@ -5,7 +5,7 @@
 namespace everstep {
 namespace {
 
-// Ids of tenants and projects hold no control characters, and the last part may hold any.
+// Unambiguous: ids of tenants contain no control characters. Only the last part may contain any.
 std::string ScopeKey(AdmissionLevel level, const std::string& tenant, const std::string& name) {
   std::string key(ToString(level));
   key += '\0';
@@ -126,7 +126,7 @@ void AdmissionScopes::Advance(Timestamp now) {
 }
 
 void AdmissionScopes::UpdateDue(Wakes& wakes, Timestamp now) {
-  // What is due leaves the set, or comes back with a time after `now`.
+  // Terminates: Update removes a due scope from the set or puts it back at a time after `now`.
   while (!wakes.empty() && wakes.begin()->first <= now) Update(*wakes.begin()->second, now);
 }
 

@@ -16,35 +16,35 @@
 
 namespace everstep {
 
-// The scopes whose limits count for one run, the nearest first: key (may be null), project, tenant,
+// The scopes whose limits apply to a run, nearest first: key (may be null), project, tenant,
 // engine.
 using AdmissionPath = std::array<AdmissionScope*, 4>;
 
-// The scopes in use. Keeps the gates of the queue as the limits say, knows when tokens come, and
-// forgets scopes that have no runs once their bucket is full.
+// The scopes in use. Opens and closes the gates of the queue according to the limits, knows when
+// tokens arrive, and forgets scopes without runs once their bucket is full.
 class AdmissionScopes {
  public:
   AdmissionScopes(const AdmissionPolicy& policy, FairQueue& queue);
 
   AdmissionScope& engine() { return engine_; }
   const AdmissionScope& engine() const { return engine_; }
-  // Null: it has no runs here.
+  // Null if the tenant has no runs here.
   const AdmissionScope* FindTenant(const std::string& tenant) const;
 
-  // For a run that comes; the scopes live until it leaves. An empty key is none.
+  // Adds a run. The scopes stay valid until Leave. An empty key means no key.
   AdmissionPath Join(const std::string& tenant, const std::string& project, const std::string& key);
   void Leave(const AdmissionPath& path, Timestamp now);
 
-  // To be called after any change of the counts or tokens of the path.
+  // Must be called after any change of the counts or tokens of the path.
   void Update(const AdmissionPath& path, Timestamp now);
-  // Tokens that have come by `now` open their gates.
+  // Opens the gates whose tokens have arrived by `now`.
   void Advance(Timestamp now);
-  // The clock was set back: what was to come at a time comes at another.
+  // To be called when the clock was set back: recomputes the times of all wakes.
   void Reset(Timestamp now);
 
-  // When the next gate opens behind which a run is queued, the engine's own left out of account.
+  // When the next gate opens that blocks a queued run. Ignores the engine's own limits.
   std::optional<Timestamp> NextWake() const;
-  // Tenants, projects and keys.
+  // The number of tenants, projects and keys.
   std::size_t size() const { return scopes_.size(); }
 
  private:
@@ -62,8 +62,8 @@ class AdmissionScopes {
   std::unordered_map<std::string, AdmissionLimit> tenant_limits_;
   AdmissionScope engine_;
   std::unordered_map<std::string, std::unique_ptr<AdmissionScope>> scopes_;
-  Wakes wakes_;    // tokens that queued runs wait for
-  Wakes cooling_;  // without runs, until the bucket is full
+  Wakes wakes_;    // scopes with queued runs that wait for a token
+  Wakes cooling_;  // scopes without runs, until their bucket is full
 };
 
 }  // namespace everstep

@@ -34,7 +34,7 @@ std::vector<std::string> Ids(const std::vector<RunLease>& leases) {
 
 using Names = std::vector<std::string>;
 
-// Starts a run that must be able to, to the end of its lease.
+// Starts a run, which must be possible, and confirms its lease.
 void Start(Admission& admission, const AdmissionRun& run, Timestamp now = kStart) {
   const auto decision = admission.Request(run, now);
   ASSERT_EQ(decision.verdict, Verdict::kStart) << decision.block.message;
@@ -51,12 +51,12 @@ TEST(AdmissionTest, WithoutLimitsEverythingStarts) {
 struct LimitCase {
   const char* name;
   AdmissionLevel level;
-  AdmissionRun blocked;  // by run-1 of acme, web, deploy
+  AdmissionRun blocked;  // by run-1 of tenant acme, project web, key deploy
   AdmissionRun free;
   const char* message;
 };
 
-TEST(AdmissionTest, EachLevelHoldsItsOwnRunsAndNoOthers) {
+TEST(AdmissionTest, EachLevelBlocksOnlyItsOwnRuns) {
   const LimitCase cases[] = {
       {"tenant", AdmissionLevel::kTenant, ARun("b", "acme", "data"), ARun("f", "other", "web"),
        "tenant acme has 1 of at most 1 run running: run-1"},
@@ -91,7 +91,7 @@ TEST(AdmissionTest, EachLevelHoldsItsOwnRunsAndNoOthers) {
   }
 }
 
-TEST(AdmissionTest, TheEngineIsFullForAll) {
+TEST(AdmissionTest, TheEngineLimitBlocksAllTenants) {
   AdmissionPolicy policy;
   policy.engine.running_max = 2;
   Admission admission(policy);
@@ -106,7 +106,7 @@ TEST(AdmissionTest, TheEngineIsFullForAll) {
   EXPECT_EQ(Ids(admission.Next(kStart, 9)), (Names{"3"}));
 }
 
-TEST(AdmissionTest, ATenantMayHaveLimitsOfItsOwn) {
+TEST(AdmissionTest, ATenantCanHaveItsOwnLimits) {
   AdmissionPolicy policy;
   policy.tenant.running_max = 1;
   policy.tenants = {{"big", AdmissionLimit{.running_max = 3}}};
@@ -117,7 +117,7 @@ TEST(AdmissionTest, ATenantMayHaveLimitsOfItsOwn) {
   EXPECT_EQ(admission.Request(ARun("small-1", "small"), kStart).verdict, Verdict::kQueue);
 }
 
-TEST(AdmissionTest, ARateHoldsUntilItsTokensCome) {
+TEST(AdmissionTest, ARateLimitBlocksUntilATokenArrives) {
   AdmissionPolicy policy;
   policy.tenant.starts_per_second = 2;
   policy.tenant.starts_burst = 2;
@@ -128,7 +128,7 @@ TEST(AdmissionTest, ARateHoldsUntilItsTokensCome) {
   EXPECT_EQ(decision.verdict, Verdict::kQueue);
   EXPECT_EQ(decision.block.bound, AdmissionBound::kRate);
   EXPECT_EQ(decision.block.wakes_at, kStart + milliseconds(500));
-  EXPECT_EQ(decision.block.message, "tenant acme starts at most 2 runs a second, the next at " +
+  EXPECT_EQ(decision.block.message, "tenant acme starts at most 2 runs per second, the next at " +
                                         FormatTimestamp(kStart + milliseconds(500)));
   EXPECT_EQ(admission.Request(ARun("4"), kStart).verdict, Verdict::kQueue);
   EXPECT_EQ(admission.NextWake(kStart), kStart + milliseconds(500));
@@ -138,7 +138,7 @@ TEST(AdmissionTest, ARateHoldsUntilItsTokensCome) {
   EXPECT_EQ(Ids(admission.Next(kStart + seconds(1), 9)), (Names{"4"}));
 }
 
-TEST(AdmissionTest, TheRateOfTheEngineWakesToo) {
+TEST(AdmissionTest, NextWakeIncludesTheEngineRate) {
   AdmissionPolicy policy;
   policy.engine.starts_per_second = 1;
   Admission admission(policy);
@@ -148,7 +148,7 @@ TEST(AdmissionTest, TheRateOfTheEngineWakesToo) {
   EXPECT_EQ(Ids(admission.Next(kStart + seconds(1), 9)), (Names{"2"}));
 }
 
-TEST(AdmissionTest, RejectSaysWhenToComeBack) {
+TEST(AdmissionTest, RejectSaysWhenToRetry) {
   AdmissionPolicy policy;
   policy.overload = AdmissionPolicy::Overload::kReject;
   policy.tenant.starts_per_second = 0.25;
@@ -177,12 +177,12 @@ TEST(AdmissionTest, ATenantWithAFullQueueIsRejectedAndOthersAreNot) {
   EXPECT_EQ(decision.verdict, Verdict::kReject);
   EXPECT_EQ(decision.block.bound, AdmissionBound::kQueue);
   EXPECT_EQ(decision.retry_after, seconds(5));
-  EXPECT_EQ(decision.block.message, "tenant acme has at most 2 runs pending");
+  EXPECT_EQ(decision.block.message, "tenant acme may have at most 2 runs pending");
   EXPECT_EQ(admission.PendingOf("acme"), 2u);
   EXPECT_EQ(admission.Request(ARun("5", "other"), kStart).verdict, Verdict::kQueue);
 }
 
-TEST(AdmissionTest, DelayMovesTheStartIntoTheFuture) {
+TEST(AdmissionTest, DelayPostponesTheStart) {
   AdmissionPolicy policy;
   policy.overload = AdmissionPolicy::Overload::kDelay;
   policy.tenant.running_max = 1;
@@ -212,7 +212,7 @@ TEST(AdmissionTest, ARunDoesNotStartBeforeItsTime) {
   EXPECT_EQ(Ids(admission.Next(run.start_at, 9)), (Names{"1"}));
 }
 
-TEST(AdmissionTest, ARunThatIsHeldDoesNotHoldThoseBehindIt) {
+TEST(AdmissionTest, ABlockedRunDoesNotBlockTheRunsAfterIt) {
   AdmissionPolicy policy;
   policy.tenant.running_max = 2;
   Admission admission(policy);
@@ -332,7 +332,7 @@ TEST(AdmissionTest, AHundredThousandRunsOfTenantsAtTheirLimitsAllStart) {
   EXPECT_EQ(started, kRuns);
 }
 
-TEST(AdmissionTest, RunsOfTheSameMomentAreRestoredInTheirOldOrderWhoeverComesFirst) {
+TEST(AdmissionTest, RunsOfTheSameMomentAreRestoredInTheirOldOrder) {
   AdmissionPolicy policy;
   policy.engine.running_max = 1;
   Admission before(policy);
@@ -340,7 +340,7 @@ TEST(AdmissionTest, RunsOfTheSameMomentAreRestoredInTheirOldOrderWhoeverComesFir
   std::vector<AdmissionRun> runs;
   for (const char* id : {"d", "b", "e", "a", "c"}) {
     runs.push_back(ARun(id));
-    // Two of them were to start later, at the same time.
+    // Two of them have the same later start time.
     if (runs.size() > 3) runs.back().start_at = kStart + seconds(1);
     (void)before.Request(runs.back(), kStart);
   }

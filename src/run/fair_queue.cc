@@ -12,13 +12,13 @@
 namespace everstep {
 namespace {
 
-// What a turn costs a tenant of weight 1, in virtual time.
+// The length of a turn of a tenant of weight 1, in virtual time.
 constexpr std::uint64_t kTurn = 1 << 20;
 
 }  // namespace
 
-// Each level shows its best to the level above (`shown`), or nothing where it is empty or closed:
-// so the next item is found by going down, and a change goes up only as far as it matters.
+// Each level shows its best item to the level above (`shown`), or nothing if it is empty or closed.
+// The next item is found by descending; a change propagates upwards only as far as it matters.
 struct FairQueue::Lane {
   Group* group = nullptr;
   std::string key;
@@ -36,7 +36,7 @@ struct FairQueue::Group {
 };
 
 struct FairQueue::Tenant {
-  // A tree that counts, for Position.
+  // An order-statistics tree, for Position.
   using Ranks =
       __gnu_pbds::tree<Rank, __gnu_pbds::null_type, std::less<Rank>, __gnu_pbds::rb_tree_tag,
                        __gnu_pbds::tree_order_statistics_node_update>;
@@ -48,7 +48,7 @@ struct FairQueue::Tenant {
   std::string name;
   std::uint64_t number = 0;
   std::uint64_t stride = kTurn;
-  std::uint64_t virtual_time = 0;  // at which its next turn ends
+  std::uint64_t virtual_time = 0;  // the end of its next turn
   bool open = true;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups;
   std::map<std::string, Gate, std::less<>> gates;  // by key; none for the empty one
@@ -165,7 +165,7 @@ void FairQueue::TakeOut(std::unordered_map<std::uint64_t, Place>::iterator place
   tenant.items.erase(rank);
   Publish(*lane);
   if (lane->items.empty()) Forget(*lane);
-  // Its last turn is in the past of the others: nothing is lost with it.
+  // Its last turn is in the past, so nothing is lost by forgetting it.
   if (tenant.items.empty()) tenants_.erase(tenants_.find(tenant.name));
 }
 
@@ -199,7 +199,7 @@ void FairQueue::Publish(Tenant& tenant) {
     tenant.shown.reset();
     return;
   }
-  // While it had nothing to go the others went on: it begins with them.
+  // Others had turns while it had nothing ready: it begins at the time of the queue.
   if (tenant.virtual_time <= virtual_time_) tenant.virtual_time = virtual_time_ + tenant.stride;
   tenant.shown = tenant.turn();
   ready_.emplace(*tenant.shown, &tenant);

@@ -15,36 +15,37 @@
 
 namespace everstep {
 
-// What waits, in the order in which it should go on.
+// A priority queue that is fair between tenants.
 //
 // Between tenants: weighted fair (self-clocked fair queueing). A turn takes 1/weight of virtual
-// time, and the tenant whose next turn ends first goes next; that is then the time of the queue. A
-// tenant that comes, or had nothing ready, begins at the time of the queue: it has no credit for
-// the past. As every turn moves the time on, even an endless row of new tenants keeps nobody from
-// his turn.
+// time. The tenant whose next turn ends first goes next, and the virtual time of the queue advances
+// to the end of that turn. A tenant that is new, or had nothing ready, begins at the virtual time
+// of the queue: it has no credit for the past. As every turn advances the virtual time, even an
+// endless stream of new tenants starves nobody.
 //
-// Inside a tenant: by priority, and every `ageing` of waiting counts as one priority more. As all
-// that wait age alike, the order of two never changes: it is that of (arrived - priority * ageing),
-// then of arrival, of `order`, and of id. So nothing is scanned as time goes by, and nothing
-// starves: what comes later than (P - p) * ageing after an item of priority p and has at most
-// priority P goes behind it. With an ageing of zero the order is that of arrival.
+// Within a tenant: by priority, where every `ageing` of waiting time counts as one more priority.
+// As all items age alike, the order of two items never changes: it is that of (arrived - priority *
+// ageing), then of arrival, `order` and id. So nothing has to be rescanned over time, and nothing
+// starves: an item of at most priority P that arrives more than (P - p) * ageing after an item of
+// priority p goes after it. With an ageing of zero the order is that of arrival.
 //
-// Gates: a tenant, a group in it (a project) and a key in it (over all its groups) can be closed.
-// What is behind a closed gate keeps its place and is passed over at no cost. The owner knows which
-// gates are closed; the queue keeps that only for what waits, and forgets the rest.
+// Gates: a tenant, a group of a tenant (a project) and a key of a tenant (across its groups) can be
+// closed. Items at a closed gate keep their places and are skipped at no cost. The caller must know
+// which gates are closed: the queue remembers that only where items wait.
 //
-// Every call is O(log n), SetKeyOpen times the groups that wait for the key. Not thread-safe.
+// Every call is O(log n); SetKeyOpen is O(log n) for each group with items of the key. Not
+// thread-safe.
 class FairQueue {
  public:
   struct Item {
-    std::uint64_t id = 0;     // unique in the queue; of equals, the smaller goes first
-    std::uint64_t order = 0;  // of those that arrived at the same time, the smaller goes first
+    std::uint64_t id = 0;     // unique in the queue; among equals, the smaller goes first
+    std::uint64_t order = 0;  // among items that arrived at the same time, the smaller goes first
     std::string tenant{};
     std::string group{};  // may be empty
     std::string key{};    // may be empty: none
     std::int32_t priority = 0;
     Timestamp arrived{};
-    std::uint32_t weight = 1;  // of the tenant; the last one given counts
+    std::uint32_t weight = 1;  // of the tenant; the latest Push sets it
   };
   struct Gates {
     bool tenant_open = true;
@@ -57,34 +58,34 @@ class FairQueue {
   FairQueue(const FairQueue&) = delete;
   FairQueue& operator=(const FairQueue&) = delete;
 
-  // An item that comes back with the same id, priority and arrival has its old place.
+  // An item that is pushed again with the same id, order, priority and arrival gets its old place.
   void Push(const Item& item, Gates gates);
   void Push(const Item& item) { Push(item, Gates()); }  // all open
-  // Which item goes next; empty: none, or all are behind closed gates.
+  // The id of the next item; empty if there is none or all are at closed gates.
   std::optional<std::uint64_t> Peek() const;
-  // Takes that item out; its tenant has had a turn.
+  // Removes and returns the next item. This is a turn of its tenant.
   std::optional<std::uint64_t> Pop();
-  // Takes an item out that is not wanted any more. False: it is not here.
+  // Removes an item without a turn of its tenant. Returns false if it is not in the queue.
   bool Remove(std::uint64_t id);
 
-  // Without effect where nothing waits.
+  // Without effect if no items wait there.
   void SetTenantOpen(std::string_view tenant, bool open);
   void SetGroupOpen(std::string_view tenant, std::string_view group, bool open);
   void SetKeyOpen(std::string_view tenant, std::string_view key, bool open);
 
-  // The place of an item in the order of its tenant, from 1; zero: it is not here. Gates and other
-  // tenants are left out of account. It falls as those before it leave, and rises only when
-  // something of a higher priority comes.
+  // The position of an item in the order of its tenant, from 1; zero: it is not in the queue.
+  // Ignores gates and other tenants. Decreases as items before it leave, and increases only when an
+  // item of higher priority arrives.
   std::uint64_t Position(std::uint64_t id) const;
 
   std::uint64_t size() const { return places_.size(); }
-  // When the item that is here for the longest time arrived.
+  // The earliest arrival time of the items in the queue.
   std::optional<Timestamp> oldest() const {
     if (arrivals_.empty()) return std::nullopt;
     return Timestamp(std::chrono::microseconds(arrivals_.begin()->first));
   }
   std::uint64_t SizeOf(std::string_view tenant) const;
-  // Tenants in memory: those that have something here.
+  // How many tenants are in memory: those with items in the queue.
   std::size_t tenants_known() const { return tenants_.size(); }
 
  private:
@@ -116,10 +117,10 @@ class FairQueue {
 
   const std::int64_t ageing_us_;
   std::unordered_map<std::uint64_t, Place> places_;
-  std::set<std::pair<std::int64_t, std::uint64_t>> arrivals_;  // when, and the item
+  std::set<std::pair<std::int64_t, std::uint64_t>> arrivals_;  // time and item
   std::map<std::string, std::unique_ptr<Tenant>, std::less<>> tenants_;
-  std::map<Turn, Tenant*> ready_;   // have something to go, in the order of their turns
-  std::uint64_t virtual_time_ = 0;  // at which the last turn ended
+  std::map<Turn, Tenant*> ready_;   // tenants with items at open gates, by turn
+  std::uint64_t virtual_time_ = 0;  // the end of the last turn
   std::uint64_t tenants_made_ = 0;
 };
 

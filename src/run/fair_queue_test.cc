@@ -67,16 +67,16 @@ TEST(FairQueueTest, ExtremePrioritiesKeepTheirOrder) {
   EXPECT_EQ(Drain(queue), (Ids{3, 2, 1}));
 }
 
-// One of priority 9 comes each second and one goes each second: without ageing the low one would
-// wait for ever.
-TEST(FairQueueTest, NothingStarvesBehindAnEndlessStreamOfHigherPriority) {
+// An item of priority 9 arrives each second and one leaves each second. Without ageing, the item of
+// low priority would wait forever.
+TEST(FairQueueTest, AStreamOfHigherPriorityStarvesNothing) {
   FairQueue queue(kAgeing);
   queue.Push({.id = 1, .tenant = "a", .priority = 0, .arrived = kStart});
   std::uint64_t next_id = 2;
   for (int i = 0; i < 20; ++i) {
     queue.Push({.id = next_id++, .tenant = "a", .priority = 9, .arrived = kStart});
   }
-  // Those that come within (9 - 0) * 10 s go before it, and the 20 that were there.
+  // The items that arrive within (9 - 0) * 10 s go before it, and so do the 20 older ones.
   const int bound = 9 * 10 + 20;
   int served = 0;
   for (bool found = false; !found; ++served) {
@@ -88,7 +88,7 @@ TEST(FairQueueTest, NothingStarvesBehindAnEndlessStreamOfHigherPriority) {
   EXPECT_EQ(served, bound + 1);
 }
 
-TEST(FairQueueTest, WeightsShareTheTurns) {
+TEST(FairQueueTest, TurnsAreSharedByWeight) {
   FairQueue queue(kAgeing);
   for (std::uint64_t id = 0; id < 800; ++id) {
     const bool heavy = id % 2 == 0;
@@ -121,7 +121,7 @@ TEST(FairQueueTest, ATenantThatWasIdleGetsNoBurst) {
   }
 }
 
-TEST(FairQueueTest, ATenantThatWasClosedGetsNoBurst) {
+TEST(FairQueueTest, ATenantWhoseGateWasClosedGetsNoBurst) {
   FairQueue queue(kAgeing);
   for (std::uint64_t id = 1; id <= 200; ++id) {
     queue.Push({.id = id, .tenant = id % 2 == 0 ? "even" : "odd", .arrived = kStart});
@@ -136,7 +136,7 @@ TEST(FairQueueTest, ATenantThatWasClosedGetsNoBurst) {
   }
 }
 
-// Forgotten as soon as it has nothing, it would be first each time it comes back.
+// A tenant is forgotten with its last item. It must not go first each time it returns.
 TEST(FairQueueTest, OneItemAtATimeDoesNotBeatTheWeights) {
   FairQueue queue(kAgeing);
   for (std::uint64_t id = 0; id < 1'000; ++id) {
@@ -153,7 +153,7 @@ TEST(FairQueueTest, OneItemAtATimeDoesNotBeatTheWeights) {
   EXPECT_NEAR(light, 100, 2);
 }
 
-TEST(FairQueueTest, WhatIsBehindAClosedGateIsPassedOverAndKeepsItsPlace) {
+TEST(FairQueueTest, ItemsAtAClosedGateAreSkippedAndKeepTheirPlaces) {
   FairQueue queue(kAgeing);
   const auto push = [&](std::uint64_t id, std::string group, std::string key) {
     queue.Push({.id = id,
@@ -179,7 +179,7 @@ TEST(FairQueueTest, WhatIsBehindAClosedGateIsPassedOverAndKeepsItsPlace) {
   EXPECT_EQ(Drain(queue), (Ids{3, 4}));
 }
 
-TEST(FairQueueTest, AnItemThatComesBackHasItsOldPlace) {
+TEST(FairQueueTest, AnItemThatIsPushedAgainGetsItsOldPlace) {
   FairQueue queue(kAgeing);
   const FairQueue::Item first = {.id = 1, .tenant = "a", .arrived = kStart};
   queue.Push(first);
@@ -190,7 +190,7 @@ TEST(FairQueueTest, AnItemThatComesBackHasItsOldPlace) {
   EXPECT_EQ(Drain(queue), (Ids{1, 2}));
 }
 
-TEST(FairQueueTest, ForgetsTenantsThatHaveNothing) {
+TEST(FairQueueTest, ForgetsTenantsWithoutItems) {
   FairQueue queue(kAgeing);
   for (std::uint64_t id = 0; id < 1'000; ++id) {
     queue.Push({.id = id, .tenant = "t" + std::to_string(id), .arrived = kStart});
@@ -201,7 +201,7 @@ TEST(FairQueueTest, ForgetsTenantsThatHaveNothing) {
   EXPECT_EQ(queue.tenants_known(), 0u);
 }
 
-TEST(FairQueueTest, AnEndlessRowOfNewTenantsKeepsNobodyWaiting) {
+TEST(FairQueueTest, AStreamOfNewTenantsDoesNotStarveOthers) {
   FairQueue queue(kAgeing);
   queue.Push({.id = 1, .tenant = "old", .arrived = kStart});
   queue.Push({.id = 2, .tenant = "old", .arrived = kStart});
@@ -227,7 +227,7 @@ TEST(FairQueueTest, ForgetsIdleTenantsWhileOthersWait) {
   }
 }
 
-// The same queue, slow and plain: scans everything each time.
+// A slow reference implementation that scans everything each time.
 struct PlainQueue {
   std::map<std::uint64_t, FairQueue::Item> items;
   std::set<std::string> closed_groups;
@@ -251,7 +251,7 @@ struct PlainQueue {
   }
 };
 
-RC_GTEST_PROP(FairQueueTest, OfOneTenantTheOrderIsThatOfAPlainScan, ()) {
+RC_GTEST_PROP(FairQueueTest, TheOrderWithinATenantIsThatOfTheReference, ()) {
   FairQueue queue(kAgeing);
   PlainQueue plain;
   const auto flip = [](std::set<std::string>& closed, const std::string& name) {
@@ -295,7 +295,7 @@ RC_GTEST_PROP(FairQueueTest, OfOneTenantTheOrderIsThatOfAPlainScan, ()) {
   }
 }
 
-RC_GTEST_PROP(FairQueueTest, PositionsAreOneToNInTheOrderOfLeaving, ()) {
+RC_GTEST_PROP(FairQueueTest, PositionsAreOneToNInPopOrder, ()) {
   FairQueue queue(kAgeing);
   const auto count = *rc::gen::inRange<std::uint64_t>(1, 60);
   for (std::uint64_t id = 1; id <= count; ++id) {

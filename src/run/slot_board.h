@@ -14,7 +14,8 @@
 
 namespace everstep {
 
-// The slots of this process, shared by all lanes: who may run a tool now. Thread-safe.
+// The slots of this process, shared by all lanes: decides which activities may run a tool now.
+// Thread-safe.
 class SlotBoard {
  public:
   using GrantFn = std::function<void(const RunId& run_id, const std::string& activity_id)>;
@@ -29,16 +30,17 @@ class SlotBoard {
   SlotBoard(std::chrono::microseconds ageing, std::uint32_t tenant_percent, GrantFn on_grant);
 
   void SetCapacity(const std::string& queue, std::uint32_t capacity);
-  // True: the activity has its slot. False: it is granted later.
+  // Returns true if the activity has its slot. Otherwise `on_grant` is called when it gets one.
   bool Request(const RunId& run_id, const std::string& activity_id, const Ask& ask, Timestamp now);
-  // Gives a slot back, or withdraws the request. If the activity asked again before it gave its
-  // slot back, this is about the older request.
+  // Releases a slot, or withdraws the request. If the activity requested again before it released
+  // its slot, this applies to the older request.
   void Release(const RunId& run_id, const std::string& activity_id);
-  // Releases all of a run but the slots that these activities hold; returns which of them do.
+  // Releases all slots and requests of a run, except slots that `activities` hold. Returns those of
+  // them that hold a slot.
   std::set<std::string> Keep(const RunId& run_id, const std::set<std::string>& activities);
   // Whether the activity's newest request was granted.
   bool Holds(const RunId& run_id, const std::string& activity_id);
-  // Why the activity waits; empty: it does not.
+  // Why the activity waits; empty if it does not.
   std::string Why(const RunId& run_id, const std::string& activity_id);
 
  private:
@@ -49,8 +51,8 @@ class SlotBoard {
 
   const GrantFn on_grant_;
   std::mutex mutex_;
-  Slots slots_;                                  // guarded by mutex_, as the next three
-  std::multimap<Owner, std::uint64_t> handles_;  // of one owner in the order of asking
+  Slots slots_;                                  // guarded by mutex_, like the next three
+  std::multimap<Owner, std::uint64_t> handles_;  // of an owner, oldest request first
   std::unordered_map<std::uint64_t, Owner> owners_;
   std::uint64_t last_handle_ = 0;
 };

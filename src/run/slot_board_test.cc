@@ -30,7 +30,7 @@ class SlotBoardTest : public testing::Test {
                    }};
 };
 
-TEST_F(SlotBoardTest, AUnitThatAsksAgainBeforeItGaveBackGetsTheSlotItGivesBack) {
+TEST_F(SlotBoardTest, AnActivityCanRequestAgainBeforeItReleasesItsSlot) {
   ASSERT_TRUE(Ask(kRun, kFirst));
   EXPECT_FALSE(Ask(kRun, kFirst));
   EXPECT_FALSE(board_.Holds(kRun, kFirst));
@@ -42,7 +42,7 @@ TEST_F(SlotBoardTest, AUnitThatAsksAgainBeforeItGaveBackGetsTheSlotItGivesBack) 
   EXPECT_TRUE(Ask(kOther, kFirst));
 }
 
-TEST_F(SlotBoardTest, KeepLeavesOnlySlotsThatAreHeld) {
+TEST_F(SlotBoardTest, KeepReleasesRequestsThatWereNotGranted) {
   ASSERT_TRUE(Ask(kRun, kFirst));
   EXPECT_FALSE(Ask(kRun, kSecond));
   EXPECT_EQ(board_.Keep(kRun, {kFirst, kSecond}), std::set<std::string>{kFirst});
@@ -53,7 +53,7 @@ TEST_F(SlotBoardTest, KeepLeavesOnlySlotsThatAreHeld) {
   EXPECT_EQ(granted_.front().first, kOther);
 }
 
-TEST_F(SlotBoardTest, KeepOfOneRunLeavesTheOthersAlone) {
+TEST_F(SlotBoardTest, KeepDoesNotAffectOtherRuns) {
   ASSERT_TRUE(Ask(kOther, kFirst));
   EXPECT_TRUE(board_.Keep(kRun, {}).empty());
   EXPECT_TRUE(board_.Holds(kOther, kFirst));

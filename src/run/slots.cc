@@ -25,13 +25,13 @@ struct Slots::Queue {
 struct Slots::Key {
   KeyName name;
   std::optional<std::uint64_t> holder;  // handle
-  // By name: how many wait for the key there.
+  // By name of the queue: how many of its tasks wait for the key.
   std::map<std::string, std::uint64_t, std::less<>> waiting;
 };
 
 struct Slots::Entry {
   SlotAsk ask;
-  std::uint64_t number = 0;  // in the order in which tasks came
+  std::uint64_t number = 0;  // in order of arrival
   Queue* queue = nullptr;
   Key* key = nullptr;  // null: none
   bool holds = false;
@@ -75,7 +75,7 @@ bool Slots::Request(const SlotAsk& ask, Timestamp now) {
   if (key != nullptr) ++key->waiting[ask.queue];
   std::vector<std::uint64_t> granted;
   Fill(*entry->queue, granted);
-  // Nothing else could run before, so nothing else can now.
+  // No other waiting task could run before this call, so none can now.
   EVERSTEP_ASSERT(granted.size() == (entry->holds ? 1 : 0));
   return entry->holds;
 }
@@ -115,7 +115,7 @@ bool Slots::Cancel(std::uint64_t handle) {
   return true;
 }
 
-// Starts with the queue after `last`, so that no queue keeps a key among its own.
+// Starts with the queue after `last`, so that no queue can monopolize a key.
 void Slots::FreeKey(Key& key, const Queue& last, std::vector<std::uint64_t>& granted) {
   key.holder.reset();
   std::vector<Queue*> queues;
@@ -176,7 +176,7 @@ std::string Slots::Why(std::uint64_t handle) const {
     return "waits for concurrency key " + entry.ask.key + ", which is in use" + ahead;
   }
   if (!queue.IsOpen(entry.ask.tenant, tenant_percent_)) {
-    return "waits for a slot of queue " + queue.name + ", of which its tenant holds its share, " +
+    return "waits for a slot of queue " + queue.name + "; its tenant holds its full share, " +
            std::to_string(queue.held.at(entry.ask.tenant)) + " of " +
            std::to_string(queue.capacity) + ahead;
   }

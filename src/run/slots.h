@@ -16,49 +16,50 @@
 
 namespace everstep {
 
-// A task that wants to run.
+// A request of a task for a slot.
 struct SlotAsk {
-  std::uint64_t handle = 0;  // the caller's, unique among those that hold or wait
+  std::uint64_t handle = 0;  // the caller's; unique among tasks that hold a slot or wait
   std::string tenant;
   std::string queue;  // http, shell, …
-  std::string key;    // concurrency key, the tenant's; empty: none
+  std::string key;    // concurrency key, scoped to the tenant; empty: none
   std::int32_t priority = 0;
   std::uint32_t weight = 1;  // of the tenant
 };
 
-// The places in which tasks run: so many per queue, and one per concurrency key of a tenant over
-// all queues. A task gets both at once or waits for both, so that tasks cannot block one another
-// for ever.
+// The slots in which tasks run: a capacity per queue, and one task per concurrency key of a tenant
+// across all queues. A task gets its slot and its key together or waits for both, so that tasks
+// cannot deadlock.
 //
-// In a queue the order is that of FairQueue: fair between tenants, priority with ageing inside. A
-// task that waits for its key does not hold up others. After every call nothing waits that could
-// run, but for tasks of a tenant that holds its share of the queue. O(log n), times the queues in
-// which tasks wait for the same key. Not thread-safe.
+// The order within a queue is that of FairQueue: fair between tenants, priority with ageing within
+// a tenant. A task that waits for its key does not block others. After every call, no task waits
+// that could run, except tasks of a tenant that holds its full share of the queue. O(log n) for
+// each queue in which tasks wait for the same key. Not thread-safe.
 class Slots {
  public:
-  // `tenant_percent`: of the capacity of a queue, that one tenant may hold at once.
+  // `tenant_percent`: how much of the capacity of a queue one tenant may hold at once.
   explicit Slots(std::chrono::microseconds ageing, std::uint32_t tenant_percent = 100);
   ~Slots();
 
-  // Zero: no limit, as for a queue that was never named. A smaller capacity takes nothing away from
-  // those that run. Returns the handles that run now.
+  // Zero: no limit, the default. Reducing the capacity does not revoke slots that are held. Returns
+  // the handles that were granted a slot.
   [[nodiscard]] std::vector<std::uint64_t> SetCapacity(std::string_view queue,
                                                        std::uint32_t capacity);
 
-  // True: the task holds a slot from now on. False: it waits, and a later call returns its handle.
+  // Returns true if the task now holds a slot. Otherwise it waits, and a later call returns its
+  // handle when the slot is granted.
   [[nodiscard]] bool Request(const SlotAsk& ask, Timestamp now);
 
-  // The task has ended, or does not want to wait any more. Returns the handles that run now, each
-  // of them once in its life here. An unknown handle frees nothing.
+  // Removes a task that has ended or no longer waits. Returns the handles that were granted a slot;
+  // each handle is returned once. An unknown handle is ignored.
   [[nodiscard]] std::vector<std::uint64_t> Release(std::uint64_t handle);
 
-  // A task that waits is forgotten. False: it does not wait (it holds a slot, or is unknown).
+  // Removes a waiting task. Returns false if it does not wait (it holds a slot or is unknown).
   bool Cancel(std::uint64_t handle);
 
-  // Of a task that waits: "waits for one of 8 slots of queue shell, 8 in use, 12 ahead", where
-  // those ahead are its tenant's. Empty: it does not wait.
+  // Why a task waits: "waits for one of 8 slots of queue shell, 8 in use, 12 ahead", where only
+  // tasks of its tenant count as ahead. Empty if it does not wait.
   std::string Why(std::uint64_t handle) const;
-  // Of a task that waits for its key: the task that holds it.
+  // The task that holds the key for which this task waits; empty if it does not wait for a key.
   std::optional<std::uint64_t> KeyHolder(std::uint64_t handle) const;
 
   bool Holds(std::uint64_t handle) const;
@@ -75,7 +76,7 @@ class Slots {
 
   Queue& QueueOf(std::string_view name);
   Key& KeyOf(const SlotAsk& ask);
-  // Those of the queue that can run get their slots.
+  // Grants slots to all tasks of the queue that can run.
   void Fill(Queue& queue, std::vector<std::uint64_t>& granted);
   void TakeKey(Key& key, std::uint64_t handle);
   void FreeKey(Key& key, const Queue& last, std::vector<std::uint64_t>& granted);

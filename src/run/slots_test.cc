@@ -43,16 +43,15 @@ TEST_F(SlotsTest, AQueueWithoutCapacityHasNoLimit) {
   EXPECT_EQ(slots_.in_use("shell"), 100u);
 }
 
-TEST_F(SlotsTest, ATenantHoldsItsShareOfAQueueAtMost) {
+TEST_F(SlotsTest, ATenantHoldsAtMostItsShareOfAQueue) {
   Slots slots(kAgeing, 50);
   EXPECT_EQ(slots.SetCapacity("shell", 4), Handles{});
   EXPECT_TRUE(slots.Request(Ask(1), kStart));
   EXPECT_TRUE(slots.Request(Ask(2), kStart));
   EXPECT_FALSE(slots.Request(Ask(3), kStart));
-  EXPECT_EQ(
-      slots.Why(3),
-      "waits for a slot of queue shell, of which its tenant holds its share, 2 of 4, 0 ahead");
-  // There is room for others, while what waits for the share is passed over.
+  EXPECT_EQ(slots.Why(3),
+            "waits for a slot of queue shell; its tenant holds its full share, 2 of 4, 0 ahead");
+  // Other tenants get the remaining slots; the task that waits for the share is skipped.
   EXPECT_TRUE(slots.Request(Ask(4, "shell", "", "rival"), kStart));
   EXPECT_TRUE(slots.Request(Ask(5, "shell", "", "rival"), kStart));
   EXPECT_FALSE(slots.Request(Ask(6, "shell", "", "rival"), kStart));
@@ -63,10 +62,10 @@ TEST_F(SlotsTest, ATenantHoldsItsShareOfAQueueAtMost) {
   EXPECT_EQ(slots.SetCapacity("shell", 1), Handles{});
   for (const std::uint64_t handle : {2U, 3U, 5U, 6U, 7U}) (void)slots.Release(handle);
   EXPECT_EQ(slots.in_use("shell"), 0u);
-  EXPECT_TRUE(slots.Request(Ask(8), kStart)) << "a share is one at least";
+  EXPECT_TRUE(slots.Request(Ask(8), kStart)) << "a share is at least one";
 }
 
-TEST_F(SlotsTest, AFreedSlotGoesToTheFirstThatWaits) {
+TEST_F(SlotsTest, AFreedSlotGoesToTheFirstWaitingTask) {
   SetCapacity("shell", 2);
   EXPECT_TRUE(Request(Ask(1)));
   EXPECT_TRUE(Request(Ask(2)));
@@ -82,7 +81,7 @@ TEST_F(SlotsTest, AFreedSlotGoesToTheFirstThatWaits) {
   EXPECT_EQ(slots_.Release(2), Handles{4});
 }
 
-TEST_F(SlotsTest, AKeyIsHeldByOneTaskOverAllQueues) {
+TEST_F(SlotsTest, AKeyIsHeldByOneTaskAcrossAllQueues) {
   EXPECT_TRUE(Request(Ask(1, "shell", "db")));
   EXPECT_FALSE(Request(Ask(2, "http", "db")));
   EXPECT_FALSE(Request(Ask(3, "shell", "db")));
@@ -95,7 +94,7 @@ TEST_F(SlotsTest, AKeyIsHeldByOneTaskOverAllQueues) {
   EXPECT_EQ(slots_.Release(2), Handles{3});
 }
 
-TEST_F(SlotsTest, NoQueueKeepsAKeyAmongItsOwn) {
+TEST_F(SlotsTest, NoQueueMonopolizesAKey) {
   EXPECT_TRUE(Request(Ask(1, "a", "db")));
   for (std::uint64_t handle = 2; handle <= 9; ++handle) Request(Ask(handle, "a", "db"));
   EXPECT_FALSE(Request(Ask(10, "b", "db")));
@@ -103,7 +102,7 @@ TEST_F(SlotsTest, NoQueueKeepsAKeyAmongItsOwn) {
   EXPECT_EQ(slots_.Release(10), Handles{2});
 }
 
-TEST_F(SlotsTest, ATaskThatWaitsForItsKeyHoldsUpNoOthers) {
+TEST_F(SlotsTest, ATaskThatWaitsForItsKeyBlocksNoOthers) {
   SetCapacity("shell", 2);
   EXPECT_TRUE(Request(Ask(1, "shell", "db")));
   EXPECT_TRUE(Request(Ask(2)));
@@ -115,7 +114,7 @@ TEST_F(SlotsTest, ATaskThatWaitsForItsKeyHoldsUpNoOthers) {
   EXPECT_EQ(slots_.Release(1), Handles{3});
 }
 
-TEST_F(SlotsTest, AFreedKeyDoesNotLetMoreInThanTheQueueHolds) {
+TEST_F(SlotsTest, AFreedKeyDoesNotExceedTheCapacityOfAQueue) {
   SetCapacity("shell", 1);
   EXPECT_TRUE(Request(Ask(1, "http", "db")));
   EXPECT_TRUE(Request(Ask(2)));
@@ -127,7 +126,7 @@ TEST_F(SlotsTest, AFreedKeyDoesNotLetMoreInThanTheQueueHolds) {
   EXPECT_EQ(slots_.Release(4), Handles{3});
 }
 
-TEST_F(SlotsTest, TenantsTakeTurnsAndPriorityGoesFirstInside) {
+TEST_F(SlotsTest, TenantsTakeTurnsAndPriorityCountsWithinATenant) {
   SetCapacity("shell", 1);
   EXPECT_TRUE(Request(Ask(1)));
   for (std::uint64_t handle = 10; handle < 13; ++handle) Request(Ask(handle, "shell", "", "big"));
@@ -143,7 +142,7 @@ TEST_F(SlotsTest, TenantsTakeTurnsAndPriorityGoesFirstInside) {
   EXPECT_EQ(order, (Handles{13, 20, 10, 11, 12}));
 }
 
-TEST_F(SlotsTest, MoreCapacityLetsThoseThatWaitIn) {
+TEST_F(SlotsTest, MoreCapacityGrantsSlotsToWaitingTasks) {
   SetCapacity("shell", 1);
   EXPECT_TRUE(Request(Ask(1)));
   for (std::uint64_t handle = 2; handle <= 5; ++handle) EXPECT_FALSE(Request(Ask(handle)));
@@ -153,7 +152,7 @@ TEST_F(SlotsTest, MoreCapacityLetsThoseThatWaitIn) {
   EXPECT_EQ(slots_.SetCapacity("shell", 0), (Handles{4, 5}));
 }
 
-TEST_F(SlotsTest, CancelTakesATaskOutOfTheLineOnly) {
+TEST_F(SlotsTest, CancelRemovesOnlyWaitingTasks) {
   SetCapacity("shell", 1);
   EXPECT_TRUE(Request(Ask(1)));
   EXPECT_FALSE(Request(Ask(2)));
@@ -164,7 +163,7 @@ TEST_F(SlotsTest, CancelTakesATaskOutOfTheLineOnly) {
   EXPECT_EQ(slots_.Release(1), Handles{3});
 }
 
-// The rules again, checked from outside after every act.
+// A model of the rules, which checks Slots after every call.
 class SlotBooks {
  public:
   SlotBooks() {

@@ -29,7 +29,7 @@ Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on
       late_.erase(late_.begin());
     }
     if (!late_.empty()) again = late_.begin()->first;
-    // One beyond the limit, or beyond now, tells when to look again.
+    // Read one more than the limit: the first wait not reported determines when to poll again.
     auto timers = store_.Read()->TimersDue({Timestamp::max(), limit - due.size() + 1, told_});
     if (!timers) return std::move(timers).error();
     for (Timer& timer : *timers) {

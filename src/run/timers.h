@@ -12,11 +12,11 @@
 
 namespace everstep {
 
-// Tells runs of their waits when they fall due. Waits lie in the store in order of due time; here
-// is only how far they have been told, so a parked run costs no memory. Thread-safe.
+// Reports waits that fall due. The waits are kept in the store in order of due time; this class
+// only remembers how far it has reported them, so a parked run costs no memory. Thread-safe.
 //
-// A wait may be told more than once (the run ignores what is no longer open) and is told again
-// after a restart until it is completed.
+// A wait may be reported more than once (the run ignores waits that are no longer open). After a
+// restart, waits that are not completed are reported again.
 class Timers {
  public:
   using DueFn =
@@ -24,20 +24,21 @@ class Timers {
 
   explicit Timers(StateStore& store) : store_(store) {}
 
-  // A wait has become durable. Answers whether it is earlier than all known: look again by then.
+  // To be called when a wait has become durable. Returns true if the next Poll must be called
+  // earlier than planned, at `due_at`.
   bool Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id);
 
-  // Tells of what is due, at most `limit` waits. Answers when to look again; `now` itself when
-  // there is more to tell.
+  // Reports due waits, at most `limit`. Returns when to call it again: `now` if more waits are due,
+  // Timestamp::max() if there is none.
   Result<Timestamp> Poll(Timestamp now, std::size_t limit, const DueFn& on_due);
 
  private:
   StateStore& store_;
   std::mutex mutex_;
-  std::string told_;        // place of the last wait told; guarded by mutex_, as all below
+  std::string told_;        // place of the last reported wait; guarded by mutex_, like all below
   Timestamp told_until_{};  // its due time
-  Timestamp next_{};        // when to look again; unset: not known
-  // Waits that became durable behind the place told.
+  Timestamp next_{};        // when to call Poll again; unset: not known
+  // Waits that became durable with a due time up to told_until_.
   std::multimap<Timestamp, std::pair<RunId, std::string>> late_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kYear = 365LL * 24 * 3600 * kSecond;
-// Far more than any limit means, and with the time of today still well inside 64 bits.
+// Far beyond any sensible limit; added to the current time, it still fits well into 64 bits.
 constexpr std::int64_t kSlackMax = 100 * kYear;
 
 std::int64_t Nanos(Timestamp time) {
@@ -21,7 +21,7 @@ std::int64_t Nanos(Timestamp time) {
   return std::clamp(nanos, -kSlackMax, kSlackMax);
 }
 
-// Rounded up: at that microsecond the token is there.
+// Rounds up, so that the token is available at the returned microsecond.
 Timestamp ToTimestamp(std::int64_t nanos) {
   return FromMicros(nanos / 1000 + (nanos % 1000 > 0 ? 1 : 0));
 }
@@ -51,7 +51,7 @@ void TokenBucket::GiveBack() { full_at_ns_ -= interval_ns_; }
 
 Timestamp TokenBucket::NextAt(Timestamp now) {
   Observe(now);
-  // A token is there as soon as the bucket is at most `slack` away from full.
+  // A token is available once at most slack_ns_ are left until the bucket is full.
   return ToTimestamp(full_at_ns_ - slack_ns_);
 }
 

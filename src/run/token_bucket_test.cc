@@ -42,14 +42,14 @@ TEST(TokenBucketTest, HoldsNoMoreThanItsBurst) {
   EXPECT_EQ(TakeAll(bucket, kStart + hours(48)), 3);
 }
 
-TEST(TokenBucketTest, IsFullAgainWhenEveryTokenIsBack) {
+TEST(TokenBucketTest, IsFullAgainOnceEveryTokenIsBack) {
   TokenBucket bucket(2, 4);
   EXPECT_LE(bucket.FullAt(kStart), kStart);
   EXPECT_EQ(TakeAll(bucket, kStart), 4);
   EXPECT_EQ(bucket.FullAt(kStart), kStart + seconds(2));
 }
 
-TEST(TokenBucketTest, AClockThatWaversMintsNothing) {
+TEST(TokenBucketTest, AWaveringClockCreatesNoTokens) {
   TokenBucket bucket(1000, 1);
   int taken = 0;
   for (int i = 0; i < 1'000; ++i) {
@@ -59,7 +59,7 @@ TEST(TokenBucketTest, AClockThatWaversMintsNothing) {
   EXPECT_EQ(taken, 1);
 }
 
-TEST(TokenBucketTest, AClockThatIsSetBackMintsNothingAndStopsNothing) {
+TEST(TokenBucketTest, AClockThatIsSetBackCreatesNoTokensAndDoesNotStall) {
   TokenBucket bucket(1, 2);
   EXPECT_EQ(TakeAll(bucket, kStart), 2);
   const Timestamp earlier = kStart - hours(1);
@@ -98,7 +98,7 @@ RC_GTEST_PROP(TokenBucketTest, NeverGivesMoreThanBurstAndRateAllow, ()) {
   }
 }
 
-RC_GTEST_PROP(TokenBucketTest, HasATokenAtTheTimeItNamesAndNotBefore, ()) {
+RC_GTEST_PROP(TokenBucketTest, HasATokenAtNextAtAndNotBefore, ()) {
   TokenBucket bucket(*rc::gen::inRange(1, 100'000) / 7.0, *rc::gen::inRange<std::uint32_t>(1, 5));
   Timestamp now = kStart;
   for (int i = 0; i < 50; ++i) {
