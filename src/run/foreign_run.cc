@@ -12,7 +12,7 @@ namespace {
 
 std::string Lasting(const RunState& run) { return "the run is " + std::string(Name(run.status)); }
 
-// A signal, decided on the run as it stands.
+// Decides a signal on the current state of the run, as part of the append.
 class DecidedSignal final : public OrderRule {
  public:
   DecidedSignal(const SignalRequest& request, const SignalVerdict& verdict, Timestamp now,
@@ -90,7 +90,7 @@ class DecidedSignal final : public OrderRule {
       const RunStatus needed = pauses ? RunStatus::kRunning : RunStatus::kPaused;
       if (run.status != needed) {
         return OrderRefusal{ErrorCode::kInvalidTransition,
-                            Lasting(run) + "; it has to be " + std::string(Name(needed))};
+                            Lasting(run) + "; it must be " + std::string(Name(needed))};
       }
       const auto event = pauses ? EventType::kRunPaused : EventType::kRunResumed;
       writes.push_back(Write(event, {}, Because()));
@@ -98,7 +98,8 @@ class DecidedSignal final : public OrderRule {
     }
     return OrderRefusal{ErrorCode::kCapabilityNotSupported,
                         "the steps of this run are decided by " + run.engine_run_ref +
-                            "; it takes PAUSE, RESUME, CANCEL and ESCALATE_ALERT"};
+                            "; it accepts only PAUSE, RESUME, CANCEL, EMERGENCY_STOP and "
+                            "ESCALATE_ALERT"};
   }
 
   const SignalRequest& request_;
@@ -156,7 +157,7 @@ Result<Explanation> ForeignRuns::Why(const RunId& run_id) {
     why.blockers.push_back(
         {"pause",
          run_id.value(),
-         "the run is paused; nothing is delivered to it",
+         "the run is paused; it gets no work",
          state.last_of_type[static_cast<std::size_t>(EventType::kRunPaused)].value(),
          {},
          "everstep signal " + run_id.value() + " RESUME"});
@@ -165,34 +166,36 @@ Result<Explanation> ForeignRuns::Why(const RunId& run_id) {
     const std::uint64_t cause = entity.last_seq.value();
     switch (entity.status) {
       case EntityStatus::kActive:
-        why.blockers.push_back({"hook",
-                                key.id,
-                                "hook " + key.id + " waits for its token " + entity.token,
-                                cause,
-                                {},
-                                {}});
+        why.blockers.push_back(
+            {"hook",
+             key.id,
+             "hook " + key.id + " waits for a delivery with token " + entity.token,
+             cause,
+             {},
+             {}});
         break;
       case EntityStatus::kWaiting:
         why.blockers.push_back({"timer",
                                 key.id,
-                                "wait " + key.id + " lasts until " + FormatTimestamp(entity.due_at),
+                                "wait " + key.id + " ends at " + FormatTimestamp(entity.due_at),
                                 cause,
                                 TimeOf(entity.due_at),
                                 {}});
         break;
       case EntityStatus::kRunning:
-        why.blockers.push_back({"step",
-                                key.id,
-                                "step " + key.id + " runs, start " + std::to_string(entity.starts),
-                                cause,
-                                {},
-                                {}});
+        why.blockers.push_back(
+            {"step",
+             key.id,
+             "step " + key.id + " is running, start " + std::to_string(entity.starts),
+             cause,
+             {},
+             {}});
         break;
       case EntityStatus::kFailed:
         if (!entity.will_retry) break;
         why.blockers.push_back({"retry",
                                 key.id,
-                                "step " + key.id + " failed and will be tried again",
+                                "step " + key.id + " failed and will be retried",
                                 cause,
                                 TimeOf(entity.due_at),
                                 {}});
@@ -209,8 +212,8 @@ Result<Explanation> ForeignRuns::Why(const RunId& run_id) {
     const bool pending = state.status == RunStatus::kPending;
     why.blockers.push_back({"worker",
                             state.scope.plan_id,
-                            pending ? "nobody has begun the run; its application may not be there"
-                                    : "its application has the run, or will get it",
+                            pending ? "no application has begun the run; it may not be connected"
+                                    : "waits for the application that executes the run",
                             state.last_seq.value(),
                             {},
                             {}});
@@ -254,7 +257,7 @@ Result<RunView> ForeignRuns::View(const RunId& run_id) {
   if (!visited) return visited.error();
   std::ranges::sort(steps, {}, [](const auto& step) { return step.first; });
   for (auto& [seq, step] : steps) {
-    // What the step is called stands with its first event.
+    // The first event of the step contains its name.
     const auto events =
         reader->ReadEvents(*run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
     if (!events) return events.error();

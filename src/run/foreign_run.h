@@ -9,20 +9,22 @@
 
 namespace everstep {
 
-// Runs whose steps are decided elsewhere and whose log is kept here: what the engine can still do
-// for them. Whoever delivers their work looks at their status: a run that is paused gets none.
+// Signals, views and explanations of runs whose log is kept here but whose steps are decided by
+// another engine. That engine must check the status of a run before it delivers work: a paused run
+// gets none.
 class ForeignRuns {
  public:
   ForeignRuns(StateStore& store, AppendAuthority& authority, Clock& clock, Random& random)
       : store_(store), authority_(authority), clock_(clock), random_(random) {}
 
-  // Somebody else decides for it.
+  // Whether another engine decides the steps of the run.
   static bool Is(const RunState& state) {
     return !state.engine_run_ref.empty() && state.engine_run_ref != kOwnEngine;
   }
   bool Has(const RunId& run_id) const;
 
-  // PAUSE, RESUME, CANCEL, EMERGENCY_STOP and ESCALATE_ALERT; others are refused on record.
+  // Carries out PAUSE, RESUME, CANCEL, EMERGENCY_STOP and ESCALATE_ALERT. Rejects and records all
+  // other signals.
   Result<SignalDecision> Signal(const SignalRequest& request, const SignalVerdict& verdict);
   Result<Explanation> Why(const RunId& run_id);
   Result<RunView> View(const RunId& run_id);

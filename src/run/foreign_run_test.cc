@@ -48,7 +48,7 @@ class ForeignRunsTest : public testing::Test {
   ForeignRuns runs_{*store_, authority_, clock_, random_};
 };
 
-TEST_F(ForeignRunsTest, ArePausedAndResumedOnRecord) {
+TEST_F(ForeignRunsTest, PauseAndResumeAreRecorded) {
   EXPECT_TRUE(runs_.Has(RunId("r")));
   const auto paused = Signal("PAUSE", "one");
   ASSERT_TRUE(paused) << ToString(paused.error());
@@ -61,7 +61,7 @@ TEST_F(ForeignRunsTest, ArePausedAndResumedOnRecord) {
   EXPECT_EQ(StatusOf(), "RUNNING");
 }
 
-TEST_F(ForeignRunsTest, AreCancelledAndThenTakeNothing) {
+TEST_F(ForeignRunsTest, CancelledRunsRefuseSignals) {
   const auto cancelled = Signal("CANCEL", "one");
   ASSERT_TRUE(cancelled) << ToString(cancelled.error());
   EXPECT_EQ(cancelled->decision, "ACCEPTED");
@@ -71,20 +71,20 @@ TEST_F(ForeignRunsTest, AreCancelledAndThenTakeNothing) {
   EXPECT_EQ(late.error().code, ErrorCode::kRunTerminal);
 }
 
-TEST_F(ForeignRunsTest, RefuseWhatTheirEngineDecides) {
+TEST_F(ForeignRunsTest, SignalsThatOnlyTheirEngineCanDecideAreRejected) {
   const auto retried = Signal("RETRY_RUN", "one");
   ASSERT_TRUE(retried) << ToString(retried.error());
   EXPECT_EQ(retried->decision, "REJECTED");
   EXPECT_EQ(retried->code, Name(ErrorCode::kCapabilityNotSupported));
 }
 
-TEST_F(ForeignRunsTest, AreNotThereForOtherTenants) {
+TEST_F(ForeignRunsTest, AreNotVisibleToOtherTenants) {
   const auto paused = Signal("PAUSE", "one", "other");
   ASSERT_FALSE(paused);
   EXPECT_EQ(paused.error().code, ErrorCode::kRunNotFound);
 }
 
-TEST_F(ForeignRunsTest, SayWhatTheyWaitFor) {
+TEST_F(ForeignRunsTest, WhyExplainsWhatTheyWaitFor) {
   EXPECT_THAT(runs_.Why(RunId("r"))->summary, HasSubstr("application"));
   EventWrite wait = Write("r", kWaitCreated, "w1");
   wait.facts.due_at = *ParseTimestamp("2026-03-01T00:00:00.000Z");

@@ -9,7 +9,7 @@
 
 namespace everstep {
 
-// Members of an event's payload, for folding: what is not there, or not of that type, is empty.
+// Members of an event's payload, for folding. Empty if the member is missing or of another type.
 
 inline Value ValueMemberOf(const std::string& payload, std::string_view key) {
   if (payload.empty()) return {};
@@ -24,7 +24,7 @@ inline std::string TextMemberOf(const std::string& payload, std::string_view key
   return value.kind() == Value::Kind::kText ? value.text() : std::string();
 }
 
-// As it stands in the payload: JSON.
+// The member as JSON, exactly as in the payload.
 inline std::string RawMemberOf(const std::string& payload, std::string_view key) {
   if (payload.empty()) return {};
   const auto raw = RawMember(payload, key);

@@ -15,15 +15,15 @@ constexpr std::size_t kReasonMax = 500;
 constexpr std::size_t kNoteMax = 1000;
 
 constexpr SignalRule kRules[] = {
-    {"PAUSE", "Operator", false, "stop starting steps; those that run finish"},
-    {"RESUME", "Operator", false, "go on where the run stopped"},
-    {"CANCEL", "Operator", false, "end the run: running steps are stopped, done ones compensated"},
-    {"RETRY_STEP", "Engineer", false, "a new attempt of a step that failed"},
-    {"RETRY_RUN", "Engineer", false, "a new run of the same plan and inputs"},
-    {"SKIP_STEP", "Engineer", false, "a step will not run"},
-    {"UPDATE_PARAMS", "Admin", true, "change inputs for the steps to come"},
-    {"INJECT_OVERRIDE", "Admin", true, "inputs or the result of a step's next attempt"},
-    {"UPDATE_TARGET", "Admin", true, "inputs of all further attempts of a step"},
+    {"PAUSE", "Operator", false, "stop starting steps; running steps finish"},
+    {"RESUME", "Operator", false, "continue a paused run"},
+    {"CANCEL", "Operator", false, "end the run: stop running steps, compensate completed ones"},
+    {"RETRY_STEP", "Engineer", false, "start a new attempt of a failed step"},
+    {"RETRY_RUN", "Engineer", false, "start a new run with the same plan and inputs"},
+    {"SKIP_STEP", "Engineer", false, "skip a step"},
+    {"UPDATE_PARAMS", "Admin", true, "change the inputs of the run for later steps"},
+    {"INJECT_OVERRIDE", "Admin", true, "set inputs or the result of the next attempt of a step"},
+    {"UPDATE_TARGET", "Admin", true, "change inputs of all further attempts of a step"},
     {"EMERGENCY_STOP", "Admin", true, "end the run at once, without compensation"},
     {"ESCALATE_ALERT", "System", false, "raise an alert about the run"},
 };
@@ -101,7 +101,8 @@ void CheckOverride(const Value& payload, std::vector<Fault>& faults) {
   if (override.kind() != Value::Kind::kMap) return;
   for (const ValueMember& member : override.members()) {
     if (member.first != "inputs" && member.first != "result") {
-      faults.push_back({"/override/" + member.first, "is not known; there are inputs and result"});
+      faults.push_back(
+          {"/override/" + member.first, "is unknown; known members are inputs and result"});
     }
   }
   if (override.members().empty()) faults.push_back({"/override", "must have inputs or a result"});
@@ -110,15 +111,15 @@ void CheckOverride(const Value& payload, std::vector<Fault>& faults) {
 Result<Value> CheckPayload(const SignalRequest& request) {
   if (request.payload.size() > kSignalBytesMax) {
     return Error{ErrorCode::kSignalInvalidPayload,
-                 "the payload has " + std::to_string(request.payload.size()) + " bytes; at most " +
-                     std::to_string(kSignalBytesMax) + " are taken",
+                 "the payload has " + std::to_string(request.payload.size()) +
+                     " bytes; the limit is " + std::to_string(kSignalBytesMax),
                  {}};
   }
   auto payload = ValueFromJson(request.payload.empty() ? "{}" : request.payload);
   if (!payload) {
     return Error{ErrorCode::kSignalInvalidPayload, payload.error().message, payload.error().faults};
   }
-  Error error{ErrorCode::kSignalInvalidPayload, "the payload does not fit " + request.type, {}};
+  Error error{ErrorCode::kSignalInvalidPayload, "invalid payload for " + request.type, {}};
   if (payload->kind() != Value::Kind::kMap) {
     error.faults.push_back({"", "must be an object"});
     return error;
@@ -149,7 +150,7 @@ int RankOf(std::string_view role) {
   return rank == std::end(kRanks) ? -1 : static_cast<int>(rank - kRanks);
 }
 
-// Of the actor's roles that suffice, the one that may least; empty: none does.
+// The lowest of the actor's roles that suffices; empty if none does.
 std::string EffectiveRole(const SignalRule& rule, const std::vector<std::string>& roles) {
   std::string best;
   for (const std::string& role : roles) {
@@ -205,7 +206,7 @@ std::string RecordOf(const SignalRequest& request, const SignalOrder& order,
 }
 
 std::string LeastRole(const std::vector<std::string>& roles) {
-  // The record's vocabulary has no Viewer: nothing below Operator can be named in it.
+  // The vocabulary of the record has no Viewer; Operator is the lowest role it can name.
   return roles.empty() || roles.front() == "Viewer" ? "Operator" : roles.front();
 }
 
@@ -221,7 +222,7 @@ Result<SignalVerdict> JudgeSignal(const SignalRequest& request,
     std::string known;
     for (const SignalRule& each : kRules) known.append(known.empty() ? "" : ", ").append(each.type);
     return Error{ErrorCode::kSignalInvalidPayload,
-                 "there is no signal \"" + request.type + "\"; there are " + known,
+                 "unknown signal \"" + request.type + "\"; known signals are " + known,
                  {}};
   }
   if (!request.signal_id.empty() && !IsIdentifier(request.signal_id)) {

@@ -25,7 +25,7 @@ class SignalRulesTest : public PlanWorkbench {
 struct GoodSignal {
   std::string type;
   std::string payload;
-  std::string role;  // the least
+  std::string role;  // the lowest that may send it
   bool destructive;
 };
 const std::vector<GoodSignal>& GoodSignals() {
@@ -45,7 +45,7 @@ const std::vector<GoodSignal>& GoodSignals() {
   return signals;
 }
 
-TEST_F(SignalRulesTest, ThereAreElevenAndEachTakesItsWholePayload) {
+TEST_F(SignalRulesTest, AcceptsAllElevenSignalsWithFullPayloads) {
   EXPECT_EQ(SignalRules().size(), 11U);
   for (const GoodSignal& signal : GoodSignals()) {
     const auto verdict = Judge(signal.type, signal.payload, {signal.role});
@@ -55,7 +55,7 @@ TEST_F(SignalRulesTest, ThereAreElevenAndEachTakesItsWholePayload) {
   }
 }
 
-TEST_F(SignalRulesTest, EachHasALeastRole) {
+TEST_F(SignalRulesTest, EachSignalHasALowestRole) {
   const std::vector<std::string> ladder = {"Viewer", "Operator", "Engineer", "Admin"};
   for (const GoodSignal& signal : GoodSignals()) {
     bool enough = false;
@@ -68,15 +68,15 @@ TEST_F(SignalRulesTest, EachHasALeastRole) {
   }
 }
 
-TEST_F(SignalRulesTest, TheRoleOnRecordIsTheLeastThatSuffices) {
+TEST_F(SignalRulesTest, TheRecordNamesTheLowestRoleThatSuffices) {
   const auto verdict = Judge("PAUSE", "{}", {"Admin", "Viewer", "Operator", "Engineer"});
   ASSERT_TRUE(verdict);
   EXPECT_NE(verdict->order.record.find(R"("actorRole":"Operator")"), std::string::npos);
 }
 
-TEST_F(SignalRulesTest, DestructiveOnesNeedAReason) {
+TEST_F(SignalRulesTest, DestructiveSignalsNeedAReason) {
   for (const GoodSignal& signal : GoodSignals()) {
-    if (signal.type == "EMERGENCY_STOP") continue;  // its payload has one
+    if (signal.type == "EMERGENCY_STOP") continue;  // its payload has a reason
     const auto verdict =
         Judge(signal.type, signal.type == "PAUSE" ? "{}" : signal.payload, {signal.role}, "");
     ASSERT_TRUE(verdict);
@@ -84,7 +84,7 @@ TEST_F(SignalRulesTest, DestructiveOnesNeedAReason) {
   }
 }
 
-TEST_F(SignalRulesTest, PayloadsOutsideTheirLimitsAreRefused) {
+TEST_F(SignalRulesTest, InvalidPayloadsAreRefused) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"PAUSE", R"({"reason":")" + Text(501) + R"("})"},
       {"PAUSE", R"({"reason":5})"},
@@ -119,13 +119,13 @@ TEST_F(SignalRulesTest, PayloadsOutsideTheirLimitsAreRefused) {
     const auto verdict = Judge(type, payload, {"Viewer"});
     ASSERT_FALSE(verdict) << type << payload;
     EXPECT_EQ(verdict.error().code, ErrorCode::kSignalInvalidPayload)
-        << "before it is asked who sends it";
+        << "the payload is checked before the role";
   }
   EXPECT_TRUE(Judge("PAUSE", R"({"reason":")" + Text(500) + R"("})", {"Operator"}));
   EXPECT_TRUE(Judge("EMERGENCY_STOP", R"({"reason":")" + Text(1000) + R"("})", {"Admin"}));
 }
 
-TEST_F(SignalRulesTest, ADecisionRecordHasTheFieldsOfTheContract) {
+TEST_F(SignalRulesTest, TheDecisionRecordHasTheFieldsOfTheContract) {
   const auto verdict = Judge("CANCEL", R"({"reason":"enough"})", {"Operator"});
   ASSERT_TRUE(verdict);
   for (const char* field :
@@ -139,9 +139,9 @@ TEST_F(SignalRulesTest, ADecisionRecordHasTheFieldsOfTheContract) {
   }
 }
 
-// ---- at the engine
+// ---- signals to an engine
 
-TEST_F(SignalRulesTest, DesignRule10TheDecisionStandsInTheCommitOfItsEffect) {
+TEST_F(SignalRulesTest, DesignRule10TheDecisionIsCommittedWithItsEffect) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   const std::uint64_t commits = power_->commits;
   Signal(run, "PAUSE");
@@ -157,7 +157,7 @@ TEST_F(SignalRulesTest, DesignRule10TheDecisionStandsInTheCommitOfItsEffect) {
   EXPECT_EQ(StatusOf(run), "PAUSED");
 }
 
-TEST_F(SignalRulesTest, DesignRule10TheSameSignalTwiceIsOneOrder) {
+TEST_F(SignalRulesTest, DesignRule10ARepeatedSignalIsDecidedOnce) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   SignalRequest request = SignalOf(run, "PAUSE", R"({"reason":"x"})");
   request.signal_id = "s-1";
@@ -170,14 +170,14 @@ TEST_F(SignalRulesTest, DesignRule10TheSameSignalTwiceIsOneOrder) {
   EXPECT_EQ(second->run_seq, first->run_seq);
   EXPECT_EQ(Log(run), log);
   Restart();
-  EXPECT_TRUE(TrySignal(request)->repeated) << "also for the next process";
+  EXPECT_TRUE(TrySignal(request)->repeated) << "after a restart too";
   request.payload = R"({"reason":"y"})";
   EXPECT_EQ(CodeOf(TrySignal(request)), "SIGNAL_DUPLICATE");
   request.payload = R"({ "reason" : "x" })";
-  EXPECT_TRUE(TrySignal(request)) << "spaces are not another body";
+  EXPECT_TRUE(TrySignal(request)) << "whitespace makes no difference";
 }
 
-TEST_F(SignalRulesTest, ARunThatHasEndedTakesNoOrder) {
+TEST_F(SignalRulesTest, AnEndedRunRefusesSignals) {
   const std::string run = StartSteps("  - {stepId: a}\n");
   const std::string log = Log(run);
   for (const GoodSignal& signal : GoodSignals()) {
@@ -188,7 +188,7 @@ TEST_F(SignalRulesTest, ARunThatHasEndedTakesNoOrder) {
   EXPECT_EQ(Log(run), log);
 }
 
-TEST_F(SignalRulesTest, ATargetNeedsASecondPerson) {
+TEST_F(SignalRulesTest, UpdateTargetNeedsASecondPerson) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   SignalRequest request = SignalOf(run, "UPDATE_TARGET", R"({"stepId":"a","newTarget":{"x":1}})");
   for (const std::string by : {"", "tester"}) {
@@ -203,7 +203,7 @@ TEST_F(SignalRulesTest, ATargetNeedsASecondPerson) {
   EXPECT_NE(Events(run).back().payload.find(R"("approvedBy":"second")"), std::string::npos);
 }
 
-TEST_F(SignalRulesTest, OtherTenantsSeeNoRunAndNoDecision) {
+TEST_F(SignalRulesTest, OtherTenantsSeeNeitherRunNorDecision) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   SignalRequest request = SignalOf(run, "PAUSE");
   request.signal_id = "s-1";
