@@ -3,7 +3,7 @@
 
 #include "testing/plan_workbench.h"
 
-// A wall clock that leaps while runs wait for it.
+// Leaps of the wall clock while runs wait.
 
 namespace everstep {
 namespace {
@@ -23,7 +23,7 @@ class ClockLeapTest : public PlanWorkbench {
     watched_ = std::make_unique<WatchedClock>(clock_, boot_);
     StartAfresh();
   }
-  // Time passes second by second, as the engine sees it.
+  // Advances the clocks second by second and lets the engine work in between.
   void Pass(seconds time) {
     for (seconds i(0); i < time; ++i) {
       boot_.Advance(seconds(1));
@@ -42,7 +42,7 @@ class ClockLeapTest : public PlanWorkbench {
   ManualBootClock boot_;
 };
 
-TEST_F(ClockLeapTest, ATimeIsKeptByAClockThatLeapsAheadAndComesBack) {
+TEST_F(ClockLeapTest, AnAbsoluteTimeIsKeptIfTheClockLeapsAheadAndReturns) {
   const std::string run = WaitUntil(clock_.Now() + minutes(10));
   clock_.Advance(hours(3));
   Pass(minutes(4));
@@ -58,7 +58,7 @@ TEST_F(ClockLeapTest, ATimeIsKeptByAClockThatLeapsAheadAndComesBack) {
   EXPECT_EQ(Events(run).back().persisted_at, clock_.Now());
 }
 
-TEST_F(ClockLeapTest, DurationsAreKeptToo) {
+TEST_F(ClockLeapTest, DurationsAreKeptAcrossALeap) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {duration: 2m}}
   - {stepId: b, kind: http, timeout: 3m, dependsOn: []}
@@ -75,7 +75,7 @@ TEST_F(ClockLeapTest, DurationsAreKeptToo) {
   EXPECT_EQ(StepStatus(run, "b"), "FAILED");
 }
 
-TEST_F(ClockLeapTest, ALeapThatLastsIsFollowed) {
+TEST_F(ClockLeapTest, ALastingLeapIsFollowed) {
   const std::string run = WaitUntil(clock_.Now() + hours(3));
   clock_.Advance(hours(3));
   Pass(minutes(4));
@@ -85,10 +85,10 @@ TEST_F(ClockLeapTest, ALeapThatLastsIsFollowed) {
   EXPECT_THAT(AlertCodes(), ElementsAre("P2 CLOCK_JUMPED", "P2 CLOCK_JUMPED"));
 }
 
-TEST_F(ClockLeapTest, AClockThatIsCorrectedLaterLeavesAbsoluteTimesRight) {
+TEST_F(ClockLeapTest, AbsoluteTimesAreRightAfterALateCorrection) {
   const Timestamp begun = clock_.Now();
   clock_.Advance(hours(3));
-  Pass(minutes(6));  // the clock is believed
+  Pass(minutes(6));  // the leap lasts, so the clock is trusted
   const std::string ahead = StartSteps("  - {stepId: s, kind: http}\n");
   EXPECT_EQ(Events(ahead).front().persisted_at, begun + hours(3) + minutes(6));
   clock_.JumpBack(hours(3));
@@ -98,7 +98,7 @@ TEST_F(ClockLeapTest, AClockThatIsCorrectedLaterLeavesAbsoluteTimesRight) {
   EXPECT_EQ(Events(right).front().persisted_at, clock_.Now());
   Finish("s");
   EXPECT_GE(Events(ahead).back().persisted_at, Events(ahead).front().persisted_at)
-      << "within a run time does not go back";
+      << "time does not go back within a run";
   Pass(minutes(3));
   EXPECT_EQ(StatusOf(right), "RUNNING");
   Pass(minutes(1));
@@ -106,7 +106,7 @@ TEST_F(ClockLeapTest, AClockThatIsCorrectedLaterLeavesAbsoluteTimesRight) {
   EXPECT_EQ(Events(right).back().persisted_at, begun + minutes(10));
 }
 
-TEST_F(ClockLeapTest, AStoreFromTheFutureIsToldOnce) {
+TEST_F(ClockLeapTest, AStoreAheadOfTheClockRaisesOneAlert) {
   clock_.Advance(hours(3));
   Pass(minutes(6));
   StartSteps("  - {stepId: a, kind: echo}\n");

@@ -5,8 +5,8 @@
 
 #include "testing/plan_workbench.h"
 
-// The contract's own plans, in both of their shapes, and its scheduler cases. Names are ours and
-// runSeq counts from 1, RunQueued included.
+// The plans of the contract, in both of their shapes, and its scheduler cases. Event names are
+// those of Everstep, and runSeq counts from 1, including RunQueued.
 
 namespace everstep {
 namespace {
@@ -21,7 +21,7 @@ class GoldenPathTest : public PlanWorkbench {
     return text.str();
   }
 
-  // The contract's plans with tools whose end the test decides.
+  // Returns the plan with tools that end when the test says so.
   static std::string WithOpenTools(std::string plan) {
     for (const std::string kind : {R"("noop")", R"("echo")"}) {
       for (std::size_t at = plan.find(kind); at != std::string::npos; at = plan.find(kind)) {
@@ -36,8 +36,8 @@ class GoldenPathTest : public PlanWorkbench {
     for (const Event& event : Events(run)) EXPECT_EQ(event.seq.value(), ++seq);
   }
 
-  // Five steps in a row, named `step`1 to `step`5, paused after the third. The only slot is taken
-  // by another run before the fourth begins: that is how the pause comes between them.
+  // Runs five sequential steps, named `step`1 to `step`5, and pauses after the third. Another run
+  // takes the only slot before the fourth begins, so that the pause comes in between.
   void PauseAfterTheThird(const std::string& plan, const std::string& step) {
     tools_->slots["http"] = 1;
     Restart();
@@ -63,7 +63,7 @@ class GoldenPathTest : public PlanWorkbench {
                             pair("5") + " RunCompleted");
     const auto events = Events(run);
     EXPECT_EQ(events.size(), 17U);
-    EXPECT_EQ(events[pause.run_seq].type, EventType::kRunPaused) << "one behind its signal";
+    EXPECT_EQ(events[pause.run_seq].type, EventType::kRunPaused) << "directly after its signal";
     EXPECT_EQ(events[resume.run_seq].type, EventType::kRunResumed);
     ExpectContiguousSeqs(run);
   }
@@ -135,7 +135,7 @@ TEST_F(GoldenPathTest, ADiamondRunsInThreeLayers) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(GoldenPathTest, ADependencyThatIsNamedTwiceCountsOnce) {
+TEST_F(GoldenPathTest, ARepeatedDependencyCountsOnce) {
   const std::string run = StartSteps(R"(
   - {stepId: a}
   - {stepId: b, dependsOn: [a, a]}
@@ -145,7 +145,7 @@ TEST_F(GoldenPathTest, ADependencyThatIsNamedTwiceCountsOnce) {
             "RunCompleted");
 }
 
-TEST_F(GoldenPathTest, LinearThreeHasTheExactOrder) {
+TEST_F(GoldenPathTest, ThreeSequentialStepsHaveTheExactEventOrder) {
   const std::string run = StartSteps("  - {stepId: s-1}\n  - {stepId: s-2}\n  - {stepId: s-3}\n");
   EXPECT_EQ(Log(run),
             "RunQueued RunStarted StepStarted(s-1) StepCompleted(s-1) StepStarted(s-2) "
@@ -160,7 +160,7 @@ TEST_F(GoldenPathTest, APermanentFailureFailsTheRun) {
   EXPECT_EQ(View(run).error_code, "PERMANENT_STEP_ERROR");
 }
 
-TEST_F(GoldenPathTest, ACancelledRunHasOneRunCancelled) {
+TEST_F(GoldenPathTest, ARunThatIsCancelledTwiceHasOneRunCancelled) {
   const std::string run = StartSteps("  - {stepId: s-1, kind: http}\n");
   Signal(run, "CANCEL");
   Signal(run, "CANCEL");
@@ -181,7 +181,7 @@ TEST_F(GoldenPathTest, DesignRule13ReadyStepsStartInPlanOrder) {
   EXPECT_EQ(Log(run), "RunQueued RunStarted StepStarted(z) StepStarted(a) StepStarted(m)");
 }
 
-TEST_F(GoldenPathTest, ThePriorityOfStepsComesBeforeTheirOrder) {
+TEST_F(GoldenPathTest, StepPriorityTakesPrecedenceOverPlanOrder) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, dependsOn: []}
   - {stepId: b, kind: http, priority: 5}

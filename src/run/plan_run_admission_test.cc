@@ -3,7 +3,7 @@
 #include "run/derived_run_id.h"
 #include "testing/plan_workbench.h"
 
-// How runs come to their start: approval, limits, requests that are repeated, later starts.
+// How runs start: approval, limits, repeated requests, later start times.
 
 namespace everstep {
 namespace {
@@ -25,7 +25,7 @@ class PlanRunAdmissionTest : public PlanWorkbench {
   }
 };
 
-TEST_F(PlanRunAdmissionTest, TheAgeOfTheQueueIsThatOfItsOldest) {
+TEST_F(PlanRunAdmissionTest, TheAgeOfTheQueueIsThatOfItsOldestRun) {
   Limit(AdmissionPolicy::Overload::kQueue, 1);
   EXPECT_EQ(engine_->Metrics().run_queue_oldest_us, 0U);
   for (int i = 0; i < 3; ++i) {
@@ -58,7 +58,7 @@ TEST_F(PlanRunAdmissionTest, DesignRule07ARunThatWaitsForApprovalCanBeCancelled)
   EXPECT_EQ(Log(run), "RunQueued SignalAccepted RunCancelled");
 }
 
-TEST_F(PlanRunAdmissionTest, APendingRunTakesNoNewParams) {
+TEST_F(PlanRunAdmissionTest, APendingRunRefusesUpdateParams) {
   const std::string run = Start(One(", requiresApproval: true"));
   EXPECT_EQ(CodeOf(TrySignal(SignalOf(run, "UPDATE_PARAMS", R"({"params":{}})"))),
             "RUN_NOT_STARTED");
@@ -77,7 +77,7 @@ TEST_F(PlanRunAdmissionTest, AnApprovedRunKeepsItsStartTime) {
   EXPECT_TRUE(IsOpen("a"));
 }
 
-TEST_F(PlanRunAdmissionTest, ALaterStartIsDurable) {
+TEST_F(PlanRunAdmissionTest, AStartTimeIsDurable) {
   StartRequest request = RequestOf(One());
   request.start_at = clock_.Now() + hours(2);
   const auto started = TryStart(request);
@@ -91,7 +91,7 @@ TEST_F(PlanRunAdmissionTest, ALaterStartIsDurable) {
   EXPECT_TRUE(IsOpen("a"));
 }
 
-TEST_F(PlanRunAdmissionTest, RejectSaysWhenToComeAgainAndWritesNothing) {
+TEST_F(PlanRunAdmissionTest, RejectSaysWhenToRetryAndWritesNothing) {
   Limit(AdmissionPolicy::Overload::kReject, 1);
   Start(One());
   const auto second = TryStart(RequestOf(One()));
@@ -102,7 +102,7 @@ TEST_F(PlanRunAdmissionTest, RejectSaysWhenToComeAgainAndWritesNothing) {
   EXPECT_FALSE(engine_->View("run-2"));
 }
 
-TEST_F(PlanRunAdmissionTest, QueueKeepsTheOrderAndStartsWhenAnotherEnds) {
+TEST_F(PlanRunAdmissionTest, QueuedRunsStartInOrderWhenOthersEnd) {
   Limit(AdmissionPolicy::Overload::kQueue, 1);
   const std::string first = Start(One());
   AdvanceClock(seconds(1));
@@ -115,7 +115,7 @@ TEST_F(PlanRunAdmissionTest, QueueKeepsTheOrderAndStartsWhenAnotherEnds) {
   EXPECT_EQ(View(third->run_id).queue_position, 2U);
   EXPECT_EQ(Why(third->run_id).blockers.at(0).kind, "admission");
   Restart();
-  EXPECT_EQ(tools_->open.size(), 1U) << "the limit holds for the next process";
+  EXPECT_EQ(tools_->open.size(), 1U) << "the limit holds after a restart";
   Finish("a");
   EXPECT_EQ(StatusOf(first), "COMPLETED");
   EXPECT_EQ(StatusOf(second->run_id), "RUNNING");
@@ -124,7 +124,7 @@ TEST_F(PlanRunAdmissionTest, QueueKeepsTheOrderAndStartsWhenAnotherEnds) {
   EXPECT_EQ(StatusOf(third->run_id), "RUNNING");
 }
 
-TEST_F(PlanRunAdmissionTest, PriorityComesFirstInTheQueue) {
+TEST_F(PlanRunAdmissionTest, QueuedRunsStartByPriority) {
   Limit(AdmissionPolicy::Overload::kQueue, 1);
   Start(One());
   const std::string low = Start(One());
@@ -147,7 +147,7 @@ TEST_F(PlanRunAdmissionTest, AQueuedRunThatIsCancelledLeavesTheQueue) {
   EXPECT_EQ(StatusOf(third), "RUNNING");
 }
 
-TEST_F(PlanRunAdmissionTest, DelayStartsLater) {
+TEST_F(PlanRunAdmissionTest, DelayedRunsStartAfterTheDelay) {
   Limit(AdmissionPolicy::Overload::kDelay, 1);
   Start(One());
   const auto second = TryStart(RequestOf(One()));
@@ -159,7 +159,7 @@ TEST_F(PlanRunAdmissionTest, DelayStartsLater) {
   EXPECT_EQ(StatusOf(second->run_id), "RUNNING");
 }
 
-TEST_F(PlanRunAdmissionTest, RunsWithOneKeyRunOneAfterTheOther) {
+TEST_F(PlanRunAdmissionTest, RunsWithTheSameKeyRunOneAfterTheOther) {
   const std::string plan =
       "metadata: {planId: p, planVersion: '1'}\nconcurrencyKey: \"k-{{ inputs.n }}\"\n"
       "inputs: {n: {default: 1}}\nsteps: [{stepId: a, kind: http}]\n";
@@ -173,7 +173,7 @@ TEST_F(PlanRunAdmissionTest, RunsWithOneKeyRunOneAfterTheOther) {
   EXPECT_EQ(StatusOf(second), "RUNNING");
 }
 
-TEST_F(PlanRunAdmissionTest, TheSameRequestIsTheSameRun) {
+TEST_F(PlanRunAdmissionTest, ARepeatedRequestReturnsTheSameRun) {
   StartRequest request = RequestOf(One());
   request.run_id.clear();
   request.request_id = "req-1";
@@ -188,7 +188,7 @@ TEST_F(PlanRunAdmissionTest, TheSameRequestIsTheSameRun) {
   EXPECT_NE(TryStart(request)->run_id, first->run_id);
 }
 
-TEST_F(PlanRunAdmissionTest, ARequestThatAnEarlierVersionStartedIsTheSameRun) {
+TEST_F(PlanRunAdmissionTest, ARequestThatAnEarlierVersionServedReturnsItsRun) {
   StartRequest request = RequestOf(One());
   request.run_id = FormerDerivedRunId(request.tenant_id + "|" + request.project_id + "|" +
                                       request.environment_id + "|p|1|req-7")
@@ -200,12 +200,12 @@ TEST_F(PlanRunAdmissionTest, ARequestThatAnEarlierVersionStartedIsTheSameRun) {
   ASSERT_TRUE(again) << ToString(again.error());
   EXPECT_TRUE(again->existing);
   EXPECT_EQ(again->run_id, former);
-  // Of a run of another tenant with that id nothing is told, and it stops nobody.
+  // A run of another tenant with that id is neither revealed nor in the way.
   request.tenant_id = "others";
   EXPECT_FALSE(TryStart(request)->existing);
 }
 
-TEST_F(PlanRunAdmissionTest, SaysHowAnIdMustBegin) {
+TEST_F(PlanRunAdmissionTest, AnInvalidIdSaysHowIdsMustBegin) {
   StartRequest request = RequestOf(One());
   request.run_id = "-x";
   const auto refused = TryStart(request);
@@ -214,7 +214,7 @@ TEST_F(PlanRunAdmissionTest, SaysHowAnIdMustBegin) {
             std::string::npos);
 }
 
-TEST_F(PlanRunAdmissionTest, ARunIdOfAnotherPlanOrOwnerIsRefused) {
+TEST_F(PlanRunAdmissionTest, ARunIdOfAnotherOwnerIsRefused) {
   StartRequest request = RequestOf(One());
   Start(request);
   EXPECT_TRUE(TryStart(request)->existing);
@@ -222,7 +222,7 @@ TEST_F(PlanRunAdmissionTest, ARunIdOfAnotherPlanOrOwnerIsRefused) {
   EXPECT_EQ(TryStart(request).error().code, ErrorCode::kRunAlreadyExists);
 }
 
-TEST_F(PlanRunAdmissionTest, SlotsOfAToolAreKeptAlsoAfterARestart) {
+TEST_F(PlanRunAdmissionTest, SlotLimitsHoldAfterARestart) {
   tools_->slots["http"] = 2;
   Restart();
   for (int i = 0; i < 5; ++i) Start(One());
@@ -233,7 +233,7 @@ TEST_F(PlanRunAdmissionTest, SlotsOfAToolAreKeptAlsoAfterARestart) {
   for (const std::string& run : run_ids_) EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunAdmissionTest, StepsWithOneKeyRunOneAfterTheOther) {
+TEST_F(PlanRunAdmissionTest, StepsWithTheSameKeyRunOneAfterTheOther) {
   const std::string step = "  - {stepId: a, kind: http, concurrencyKey: \"only\"}\n";
   const std::string first = StartSteps(step);
   const std::string second = StartSteps(step);
@@ -245,12 +245,12 @@ TEST_F(PlanRunAdmissionTest, StepsWithOneKeyRunOneAfterTheOther) {
   EXPECT_EQ(StatusOf(second), "COMPLETED");
 }
 
-TEST_F(PlanRunAdmissionTest, RunsThatComeInTheSameMicrosecondKeepTheirPlacesAfterARestart) {
+TEST_F(PlanRunAdmissionTest, RunsOfTheSameMicrosecondKeepTheirPlacesAfterARestart) {
   Limit(AdmissionPolicy::Overload::kQueue, 1);
   Start(One());
   std::vector<std::string> made;
   for (int i = 0; i < 5; ++i) made.push_back(Start(One(", requiresApproval: true")));
-  // They wait in the order in which they were approved.
+  // They are queued in order of approval.
   const std::vector<std::string> queue = {made[2], made[0], made[4], made[1], made[3]};
   for (const std::string& run : queue) {
     EXPECT_TRUE(engine_->Approve(run, {"boss", {"Admin"}, {}}, ""));

@@ -31,7 +31,7 @@ class PlanRunChildTest : public PlanWorkbench {
   std::string child_;
 };
 
-TEST_F(PlanRunChildTest, ItsOutputsAreTheResult) {
+TEST_F(PlanRunChildTest, TheOutputsOfTheChildAreTheResultOfTheStep) {
   const std::string run = StartParent();
   EXPECT_EQ(Opened("x").inputs, R"({"n":5})");
   EXPECT_NE(Events(child_)[0].payload.find(R"("parentRunId":")" + run), std::string::npos);
@@ -44,7 +44,7 @@ TEST_F(PlanRunChildTest, ItsOutputsAreTheResult) {
             "StepStarted(end) StepCompleted(end) RunCompleted");
 }
 
-TEST_F(PlanRunChildTest, ItsFailureIsTheStepsAndARetryIsAnotherChild) {
+TEST_F(PlanRunChildTest, AFailedChildFailsTheStepAndARetryStartsAnother) {
   const std::string run = StartParent("retryPolicy: {maxAttempts: 2, backoff: none}");
   const std::string first = child_;
   Fail("x", "BROKEN", false);
@@ -65,7 +65,7 @@ TEST_F(PlanRunChildTest, IsCancelledWithItsParent) {
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunChildTest, ThatIsCancelledByItselfFailsTheStep) {
+TEST_F(PlanRunChildTest, ACancelledChildFailsTheStep) {
   const std::string run = StartParent();
   Signal(child_, "CANCEL");
   tools_->Finish("x", TaskOutcome::Failure("CANCELLED", "", false));
@@ -73,13 +73,13 @@ TEST_F(PlanRunChildTest, ThatIsCancelledByItselfFailsTheStep) {
   EXPECT_EQ(View(run).error_code, "CHILD_CANCELLED");
 }
 
-TEST_F(PlanRunChildTest, WithWrongInputsIsNotStarted) {
+TEST_F(PlanRunChildTest, IsNotStartedWithInvalidInputs) {
   const std::string run = StartParent("", "", "many");
   EXPECT_EQ(View(run).error_code, "CHILD_FAILED");
   EXPECT_NE(View(run).error_message.find("INVALID_INPUT"), std::string::npos);
 }
 
-TEST_F(PlanRunChildTest, TakesNoLongerThanTheStepsTimeout) {
+TEST_F(PlanRunChildTest, IsCancelledAtTheTimeoutOfTheStep) {
   const std::string run = StartParent("timeout: 1h");
   AdvanceClock(hours(1));
   EXPECT_EQ(View(run).error_code, "TIMEOUT");
@@ -88,7 +88,7 @@ TEST_F(PlanRunChildTest, TakesNoLongerThanTheStepsTimeout) {
   EXPECT_EQ(StatusOf(child_), "CANCELLED");
 }
 
-TEST_F(PlanRunChildTest, OfAnAttemptThatTimedOutDoesNotEndTheNext) {
+TEST_F(PlanRunChildTest, AChildOfATimedOutAttemptDoesNotEndTheNextAttempt) {
   const std::string run =
       StartParent("timeout: 1h\n    retryPolicy: {maxAttempts: 2, backoff: none}");
   AdvanceClock(hours(1));
@@ -103,7 +103,7 @@ TEST_F(PlanRunChildTest, OfAnAttemptThatTimedOutDoesNotEndTheNext) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"r":{"got":2}})");
 }
 
-TEST_F(PlanRunChildTest, ThatNeedsApprovalWaitsForIt) {
+TEST_F(PlanRunChildTest, WaitsForItsApproval) {
   const std::string run = StartParent("", ", requiresApproval: true");
   EXPECT_EQ(StatusOf(child_), "PENDING");
   EXPECT_TRUE(engine_->Approve(child_, {"boss", {"Admin"}, {}}, "fine"));
@@ -112,7 +112,7 @@ TEST_F(PlanRunChildTest, ThatNeedsApprovalWaitsForIt) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunChildTest, RunAgainIsNobodysChild) {
+TEST_F(PlanRunChildTest, RetryRunOfAChildStartsARunWithoutParent) {
   const std::string run = StartParent("onFailure: hold");
   Fail("x", "BROKEN", false);
   const SignalDecision decision = Signal(child_, "RETRY_RUN");
@@ -122,7 +122,7 @@ TEST_F(PlanRunChildTest, RunAgainIsNobodysChild) {
   EXPECT_EQ(StepStatus(run, "c"), "FAILED");
 }
 
-TEST_F(PlanRunChildTest, GoesOnWhenItsProcessIsLost) {
+TEST_F(PlanRunChildTest, ContinuesAfterARestart) {
   const std::string run = StartParent();
   Restart();
   EXPECT_EQ(Opened("x").id.engine_attempt, 2U);
@@ -131,20 +131,20 @@ TEST_F(PlanRunChildTest, GoesOnWhenItsProcessIsLost) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-// ---- a crash between the end of the parent's interest and the child that hears of it
+// ---- a crash after the parent ends its wait and before the child is cancelled
 
-TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsParentWasStopped) {
+TEST_F(PlanRunChildTest, IsCancelledAfterARestartIfItsParentWasStopped) {
   const std::string run = StartParent();
   power_->fails_after = 1;
   Signal(run, "EMERGENCY_STOP", R"({"reason":"fire"})");
-  ASSERT_TRUE(power_->failed) << "the child's cancellation was to be lost";
+  ASSERT_TRUE(power_->failed) << "the child's cancellation must be lost";
   Restart();
   EXPECT_EQ(StatusOf(run), "CANCELLED");
   EXPECT_EQ(StatusOf(child_), "CANCELLED");
-  EXPECT_TRUE(tools_->started.empty()) << "a step of a run that nobody wants is not begun again";
+  EXPECT_TRUE(tools_->started.empty()) << "steps of an orphaned run are not redelivered";
 }
 
-TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsParentWasCancelled) {
+TEST_F(PlanRunChildTest, IsCancelledAfterARestartIfItsParentWasCancelled) {
   const std::string run = StartParent();
   power_->fails_after = 1;
   Signal(run, "CANCEL");
@@ -157,7 +157,7 @@ TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsParentWasCancelled) {
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsAttemptTimedOut) {
+TEST_F(PlanRunChildTest, IsCancelledAfterARestartIfItsAttemptTimedOut) {
   const std::string run = StartParent("timeout: 1h\n    onFailure: hold");
   power_->fails_after = 1;
   AdvanceClock(hours(1));
@@ -169,7 +169,7 @@ TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenItsAttemptTimedOut) {
   EXPECT_EQ(StatusOf(child_), "CANCELLED");
 }
 
-TEST_F(PlanRunChildTest, OfAnAttemptThatTimedOutIsCancelledByTheNextProcessBesideTheNextOne) {
+TEST_F(PlanRunChildTest, OnlyTheChildOfTheTimedOutAttemptIsCancelledAfterARestart) {
   const std::string run =
       StartParent("timeout: 1h\n    retryPolicy: {maxAttempts: 2, backoff: none}");
   power_->fails_after = 1;
@@ -187,7 +187,7 @@ TEST_F(PlanRunChildTest, OfAnAttemptThatTimedOutIsCancelledByTheNextProcessBesid
   EXPECT_EQ(StatusOf(second), "RUNNING");
 }
 
-TEST_F(PlanRunChildTest, IsCancelledByTheNextProcessWhenTheRunTookTooLong) {
+TEST_F(PlanRunChildTest, IsCancelledAfterARestartIfTheParentRunTimedOut) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
 timeout: 1h
@@ -208,9 +208,9 @@ steps:
   EXPECT_EQ(View(run).error_code, "RUN_TIMEOUT");
 }
 
-TEST_F(PlanRunChildTest, IsCancelledAlsoWhenTheDiskIsFullForAWhile) {
+TEST_F(PlanRunChildTest, IsCancelledOnceAFullDiskHasSpaceAgain) {
   const std::string run = StartParent();
-  power_->full_after = 1;  // the parent's record finds room, the child's does not
+  power_->full_after = 1;  // there is space for the parent's event only
   Signal(run, "CANCEL");
   EXPECT_EQ(StatusOf(child_), "RUNNING");
   power_->full_after = UINT64_MAX;

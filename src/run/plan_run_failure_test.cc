@@ -2,7 +2,7 @@
 
 #include "testing/plan_workbench.h"
 
-// Joins, skips and what becomes of a failure.
+// Joins, skips and failures.
 
 namespace everstep {
 namespace {
@@ -11,7 +11,7 @@ class PlanRunFailureTest : public PlanWorkbench {};
 
 // ---- joins and skips
 
-TEST_F(PlanRunFailureTest, AConditionThatIsFalseSkipsTheStepAndWhatOnlyDependsOnIt) {
+TEST_F(PlanRunFailureTest, AFalseConditionSkipsTheStepAndItsSoleDependents) {
   const std::string run = StartSteps(R"(
   - {stepId: a, when: "1 > 2"}
   - {stepId: b, dependsOn: [a]}
@@ -24,7 +24,7 @@ TEST_F(PlanRunFailureTest, AConditionThatIsFalseSkipsTheStepAndWhatOnlyDependsOn
   }
 }
 
-TEST_F(PlanRunFailureTest, AJoinRunsWhenOneDependencyCameThrough) {
+TEST_F(PlanRunFailureTest, AJoinRunsIfOneDependencySucceeded) {
   const std::string run = StartSteps(R"(
   - {stepId: a, when: "false"}
   - {stepId: b, kind: echo, inputs: {n: 1}}
@@ -35,7 +35,7 @@ TEST_F(PlanRunFailureTest, AJoinRunsWhenOneDependencyCameThrough) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"x":true,"s":"SKIPPED"})");
 }
 
-TEST_F(PlanRunFailureTest, AnOperatorsSkipIsPassedOn) {
+TEST_F(PlanRunFailureTest, AnOperatorSkipPropagatesToDependents) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http}
   - {stepId: b, dependsOn: [a]}
@@ -48,7 +48,7 @@ TEST_F(PlanRunFailureTest, AnOperatorsSkipIsPassedOn) {
   EXPECT_EQ(StepStatus(run, "b"), "SKIPPED");
 }
 
-TEST_F(PlanRunFailureTest, WhatDependsOnAFailureIsSkippedAndTheRestStopped) {
+TEST_F(PlanRunFailureTest, AFailureSkipsDependentsAndStopsOtherSteps) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http}
   - {stepId: other, kind: http}
@@ -59,7 +59,7 @@ TEST_F(PlanRunFailureTest, WhatDependsOnAFailureIsSkippedAndTheRestStopped) {
   EXPECT_EQ(StepOf(run, "b").skip_code, "DEPENDENCY_FAILED");
   ASSERT_EQ(tools_->cancelled.size(), 1U);
   EXPECT_EQ(tools_->cancelled[0].first.step_id, "other");
-  EXPECT_FALSE(tools_->cancelled[0].second) << "asked before it is forced";
+  EXPECT_FALSE(tools_->cancelled[0].second) << "asked first, not forced";
   EXPECT_EQ(StatusOf(run), "RUNNING");
   Finish("other");
   EXPECT_EQ(StepOf(run, "c").skip_code, "DEPENDENCY_FAILED");
@@ -67,7 +67,7 @@ TEST_F(PlanRunFailureTest, WhatDependsOnAFailureIsSkippedAndTheRestStopped) {
   EXPECT_EQ(View(run).error_code, "BROKEN");
 }
 
-TEST_F(PlanRunFailureTest, ARunThatFailsDoesNotWaitForTimeOrAnswers) {
+TEST_F(PlanRunFailureTest, AFailingRunDoesNotWaitForTimersOrHooks) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http}
   - {stepId: w, waitFor: {duration: 5h}}
@@ -102,7 +102,7 @@ TEST_F(PlanRunFailureTest, AConcurrencyKeyThatCannotBeEvaluatedFailsTheStep) {
 
 // ---- onFailure
 
-TEST_F(PlanRunFailureTest, ContinueGoesOnAsIfTheStepHadComeThrough) {
+TEST_F(PlanRunFailureTest, ContinueTreatsTheStepAsSucceeded) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, onFailure: continue}
   - {stepId: b, kind: echo, dependsOn: [a], inputs: {code: "{{ steps.a.error.code }}",
@@ -114,7 +114,7 @@ TEST_F(PlanRunFailureTest, ContinueGoesOnAsIfTheStepHadComeThrough) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"code":"BROKEN","r":true})");
 }
 
-TEST_F(PlanRunFailureTest, HoldWaitsForAnOperatorWhoRetries) {
+TEST_F(PlanRunFailureTest, HoldWaitsForAnOperator) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, onFailure: hold}
   - {stepId: b, dependsOn: [a]}
@@ -133,7 +133,7 @@ TEST_F(PlanRunFailureTest, HoldWaitsForAnOperatorWhoRetries) {
   EXPECT_EQ(StepOf(run, "a").error_message, "a test");
 }
 
-TEST_F(PlanRunFailureTest, AFallbackStandsForTheStep) {
+TEST_F(PlanRunFailureTest, AFallbackReplacesTheStep) {
   const std::string run = StartSteps(R"(
   - {stepId: live, kind: http, onFailure: {fallback: cached}}
   - {stepId: cached, kind: http, inputs: {why: "{{ steps.live.error.code }}"}}
@@ -150,7 +150,7 @@ TEST_F(PlanRunFailureTest, AFallbackStandsForTheStep) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"rate":2})");
 }
 
-TEST_F(PlanRunFailureTest, ALoopThatFailsHasTheResultOfItsFallback) {
+TEST_F(PlanRunFailureTest, AFailedLoopHasTheResultOfItsFallback) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, foreach: {items: "{{ [1, 2] }}"}, onFailure: {fallback: b}}
   - {stepId: b, kind: echo, inputs: {n: 7}}
@@ -162,7 +162,7 @@ TEST_F(PlanRunFailureTest, ALoopThatFailsHasTheResultOfItsFallback) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"n":7})");
 }
 
-TEST_F(PlanRunFailureTest, AFallbackThatIsNotNeededIsSkipped) {
+TEST_F(PlanRunFailureTest, AnUnneededFallbackIsSkipped) {
   const std::string run = StartSteps(R"(
   - {stepId: a, onFailure: {fallback: b}}
   - {stepId: b, onFailure: {fallback: c}}
@@ -173,7 +173,7 @@ TEST_F(PlanRunFailureTest, AFallbackThatIsNotNeededIsSkipped) {
             "RunCompleted");
 }
 
-TEST_F(PlanRunFailureTest, AFallbackThatFailsIsTheFailureOfBoth) {
+TEST_F(PlanRunFailureTest, AFailedFallbackFailsTheRun) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, onFailure: {fallback: b}}
   - {stepId: b, kind: http}
@@ -186,7 +186,7 @@ TEST_F(PlanRunFailureTest, AFallbackThatFailsIsTheFailureOfBoth) {
   EXPECT_EQ(StepOf(run, "c").skip_code, "DEPENDENCY_FAILED");
 }
 
-TEST_F(PlanRunFailureTest, WithoutItsFallbackTheStepsFailureStands) {
+TEST_F(PlanRunFailureTest, AStepWhoseFallbackWasSkippedFailsTheRun) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, onFailure: {fallback: b}}
   - {stepId: b, kind: http}

@@ -15,7 +15,7 @@ class PlanRunLoopTest : public PlanWorkbench {
   }
 };
 
-TEST_F(PlanRunLoopTest, KeepsItsBoundAndTheOrderOfResults) {
+TEST_F(PlanRunLoopTest, KeepsItsLimitAndTheOrderOfResults) {
   const std::string run = StartLoop("");
   EXPECT_EQ(tools_->open.size(), 2U);
   Finish("a:1", "20");
@@ -30,7 +30,7 @@ TEST_F(PlanRunLoopTest, KeepsItsBoundAndTheOrderOfResults) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"all":[10,20,30]})");
 }
 
-TEST_F(PlanRunLoopTest, NamesItsItemAsThePlanSays) {
+TEST_F(PlanRunLoopTest, NamesItemAndIndexAsThePlanSays) {
   StartSteps(R"(
   - stepId: a
     kind: http
@@ -44,18 +44,18 @@ TEST_F(PlanRunLoopTest, NamesItsItemAsThePlanSays) {
   EXPECT_NE(Events("run-1").back().type, EventType::kRunFailed);
 }
 
-TEST_F(PlanRunLoopTest, OverNothingIsComplete) {
+TEST_F(PlanRunLoopTest, AnEmptyListCompletesTheLoop) {
   const std::string run = StartLoop("", "[]");
   EXPECT_EQ(StatusOf(run), "COMPLETED");
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"all":[]})");
 }
 
-TEST_F(PlanRunLoopTest, OverNoListFails) {
+TEST_F(PlanRunLoopTest, AValueThatIsNoListFailsTheLoop) {
   const std::string run = StartLoop("", "5");
   EXPECT_EQ(View(run).error_code, "EXPRESSION_FAILED");
 }
 
-TEST_F(PlanRunLoopTest, OverNoListIsHeldAndRetriedWithAList) {
+TEST_F(PlanRunLoopTest, ALoopHeldForLackOfAListCanBeRetried) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
 inputs: {list: {default: 5}}
@@ -72,9 +72,9 @@ TEST_F(PlanRunLoopTest, AnItemIsRetriedByItsPolicy) {
   const std::string run =
       StartLoop(", retryPolicy: {maxAttempts: 2, backoff: none, initialDelay: 5s}");
   Fail("a:0");
-  EXPECT_TRUE(IsOpen("a:2")) << "one that backs off leaves its place to others";
+  EXPECT_TRUE(IsOpen("a:2")) << "an item that backs off frees its place";
   AdvanceClock(std::chrono::seconds(5));
-  EXPECT_FALSE(IsOpen("a:0")) << "the bound holds for retries";
+  EXPECT_FALSE(IsOpen("a:0")) << "the limit holds for retries";
   Finish("a:1");
   ASSERT_TRUE(IsOpen("a:0"));
   EXPECT_EQ(Opened("a:0").id.logical_attempt, 2U);
@@ -83,10 +83,10 @@ TEST_F(PlanRunLoopTest, AnItemIsRetriedByItsPolicy) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunLoopTest, AnItemThatFailsFailsTheLoopWhenTheOthersHaveEnded) {
+TEST_F(PlanRunLoopTest, AFailedItemFailsTheLoopOnceRunningItemsHaveEnded) {
   const std::string run = StartLoop("");
   Fail("a:0", "BROKEN", false);
-  EXPECT_FALSE(IsOpen("a:2")) << "no further item begins";
+  EXPECT_FALSE(IsOpen("a:2")) << "no further item starts";
   EXPECT_EQ(StatusOf(run), "RUNNING");
   Finish("a:1");
   EXPECT_EQ(StatusOf(run), "FAILED");
@@ -94,7 +94,7 @@ TEST_F(PlanRunLoopTest, AnItemThatFailsFailsTheLoopWhenTheOthersHaveEnded) {
   EXPECT_EQ(StepOf(run, "a").error_message, "item 0: BROKEN: it broke");
 }
 
-TEST_F(PlanRunLoopTest, ALoopThatFailsDoesNotWaitForBackoffs) {
+TEST_F(PlanRunLoopTest, AFailingLoopDoesNotWaitForBackoffs) {
   const std::string run =
       StartLoop(", retryPolicy: {maxAttempts: 5, initialDelay: 1h, retryOn: [LATER]}");
   Fail("a:0", "LATER");
@@ -104,7 +104,7 @@ TEST_F(PlanRunLoopTest, ALoopThatFailsDoesNotWaitForBackoffs) {
   EXPECT_EQ(StepOf(run, "a").error_message, "item 1: BROKEN: it broke");
 }
 
-TEST_F(PlanRunLoopTest, WithContinueTheResultHasTheErrors) {
+TEST_F(PlanRunLoopTest, ContinuePutsErrorsIntoTheResult) {
   const std::string run = StartLoop(", onFailure: continue");
   Fail("a:0", "BROKEN", false);
   Finish("a:1", "2");
@@ -128,7 +128,7 @@ TEST_F(PlanRunLoopTest, AHeldItemIsRetriedOrSkipped) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"all":[1,null,3]})");
 }
 
-TEST_F(PlanRunLoopTest, AnItemThatFailedForGoodIsNotRetried) {
+TEST_F(PlanRunLoopTest, AnItemThatFailedFinallyCannotBeRetried) {
   const std::string run = StartLoop(", onFailure: continue");
   Fail("a:0", "BROKEN", false);
   EXPECT_EQ(CodeOf(TrySignal(SignalOf(run, "RETRY_STEP", R"({"stepId":"a:0"})"))), "STEP_TERMINAL");
@@ -137,7 +137,7 @@ TEST_F(PlanRunLoopTest, AnItemThatFailedForGoodIsNotRetried) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunLoopTest, AnItemThatHasNotBegunCanBeSkippedAheadOfOthers) {
+TEST_F(PlanRunLoopTest, AnItemThatHasNotStartedCanBeSkipped) {
   const std::string run = StartLoop("", "[0, 1, 2, 3, 4]");
   Signal(run, "SKIP_STEP", R"({"stepId":"a:3"})");
   for (const char* item : {"a:0", "a:1", "a:2", "a:4"}) Finish(item, "1");
@@ -154,7 +154,7 @@ TEST_F(PlanRunLoopTest, ARunningItemCanBeSkipped) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunLoopTest, ALoopUnderWayIsSkippedItemByItem) {
+TEST_F(PlanRunLoopTest, ARunningLoopCannotBeSkippedAsAWhole) {
   const std::string run = StartLoop("");
   EXPECT_EQ(CodeOf(TrySignal(SignalOf(run, "SKIP_STEP", R"({"stepId":"a"})"))),
             "STEP_NOT_TERMINAL");
@@ -171,7 +171,7 @@ TEST_F(PlanRunLoopTest, ALoopWhoseItemsAllWaitForASlotCanBeSkipped) {
   EXPECT_TRUE(tools_->open.empty());
 }
 
-TEST_F(PlanRunLoopTest, ItemsWaitTurnByTurnForSlots) {
+TEST_F(PlanRunLoopTest, ItemsTakeSlotsOneAfterTheOther) {
   tools_->slots["http"] = 1;
   Restart();
   const std::string run = StartLoop("");
@@ -182,7 +182,7 @@ TEST_F(PlanRunLoopTest, ItemsWaitTurnByTurnForSlots) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunLoopTest, WithoutItsToolItWaitsAndSaysSo) {
+TEST_F(PlanRunLoopTest, WaitsForAMissingToolAndReportsIt) {
   tools_->missing.insert("http");
   const std::string run = StartLoop("");
   EXPECT_EQ(StatusOf(run), "RUNNING");
@@ -193,7 +193,7 @@ TEST_F(PlanRunLoopTest, WithoutItsToolItWaitsAndSaysSo) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunLoopTest, OfWaits) {
+TEST_F(PlanRunLoopTest, ItemsCanBeWaits) {
   const std::string run = StartSteps(R"(
   - {stepId: a, foreach: {items: "{{ [1, 2] }}"}, waitFor: {duration: "{{ item }}s"}}
 )");
@@ -203,7 +203,7 @@ TEST_F(PlanRunLoopTest, OfWaits) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunLoopTest, OfChildren) {
+TEST_F(PlanRunLoopTest, ItemsCanBeChildRuns) {
   const std::string run = StartSteps(R"(
   - stepId: a
     foreach: {items: "{{ [1, 2] }}"}
@@ -219,7 +219,7 @@ TEST_F(PlanRunLoopTest, OfChildren) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"all":[10,20]})");
 }
 
-TEST_F(PlanRunLoopTest, EachItemThatCameThroughIsUndone) {
+TEST_F(PlanRunLoopTest, EverySucceededItemIsCompensated) {
   const std::string run = StartLoop(
       ", compensate: {kind: http, inputs: {undo: \"{{ item }}\", was: \"{{ steps.a.result }}\"}}");
   Finish("a:1", "21");

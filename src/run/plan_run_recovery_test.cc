@@ -6,23 +6,23 @@
 
 #include "testing/plan_workbench.h"
 
-// A process that ends at any commit, with and without the last one on disk, and one that goes on.
+// The process ends at any commit, with or without that commit on disk, and the next one continues.
 
 namespace everstep {
 namespace {
 
-using Attempt = std::pair<std::string, std::uint32_t>;  // run and step, logical attempt
+using Attempt = std::pair<std::string, std::uint32_t>;  // run and step; logical attempt
 
 class PlanRunRecoveryTest : public PlanWorkbench {
  protected:
   struct Script {
     std::string steps;
     std::set<Attempt> failures;  // step and attempt
-    std::string cancel_when;     // this step is open
+    std::string cancel_when;     // cancel the run once this step is open
     std::string status;
   };
 
-  // Does what is there to do until the run has ended, whatever happens to the process.
+  // Drives the run to its end, restarting the engine whenever its store has stopped.
   void Drive(const std::string& run, const Script& script) {
     for (int turns = 0; turns < 2000; ++turns) {
       if (engine_->stopped()) Restart();
@@ -83,7 +83,8 @@ class PlanRunRecoveryTest : public PlanWorkbench {
     return tasks;
   }
 
-  // One idempotency key for a logical attempt, and each delivery with a higher engine attempt.
+  // All deliveries of a logical attempt have the same idempotency key and inputs, and each has a
+  // higher engine attempt than the one before.
   void ExpectDeliveriesInOrder() {
     std::map<Attempt, Task> last;
     for (const Task& task : AllDeliveries()) {
@@ -99,7 +100,7 @@ class PlanRunRecoveryTest : public PlanWorkbench {
     }
   }
 
-  // Without deliveries after the first: what the run did, whatever happened to its processes.
+  // What the run did, independently of crashes: its events without redeliveries.
   std::multiset<std::string> Deeds(const std::string& run) {
     std::multiset<std::string> deeds;
     std::set<std::string> complete;
@@ -160,7 +161,7 @@ class PlanRunRecoveryTest : public PlanWorkbench {
   bool cancelled_ = false;
 };
 
-TEST_F(PlanRunRecoveryTest, OfStepsInARow) {
+TEST_F(PlanRunRecoveryTest, SequentialSteps) {
   CrashAtEveryCommit({R"(
   - {stepId: a}
   - {stepId: b, kind: http}
@@ -171,7 +172,7 @@ TEST_F(PlanRunRecoveryTest, OfStepsInARow) {
                       "COMPLETED"});
 }
 
-TEST_F(PlanRunRecoveryTest, OfBranchesRetriesAndAFallback) {
+TEST_F(PlanRunRecoveryTest, BranchesRetriesAndAFallback) {
   CrashAtEveryCommit({R"(
   - {stepId: a, kind: http, dependsOn: [], retryPolicy: {maxAttempts: 3, initialDelay: 1s}}
   - {stepId: b, kind: http, onFailure: {fallback: f}}
@@ -185,7 +186,7 @@ TEST_F(PlanRunRecoveryTest, OfBranchesRetriesAndAFallback) {
                       "COMPLETED"});
 }
 
-TEST_F(PlanRunRecoveryTest, OfLoopsOfToolsWaitsAndChildren) {
+TEST_F(PlanRunRecoveryTest, LoopsOfToolsWaitsAndChildren) {
   CrashAtEveryCommit({R"(
   - stepId: a
     kind: http
@@ -202,7 +203,7 @@ TEST_F(PlanRunRecoveryTest, OfLoopsOfToolsWaitsAndChildren) {
                       "COMPLETED"});
 }
 
-TEST_F(PlanRunRecoveryTest, OfWaitsHooksAndApprovals) {
+TEST_F(PlanRunRecoveryTest, WaitsHooksAndApprovals) {
   CrashAtEveryCommit({R"(
   - {stepId: w, waitFor: {duration: 5s}}
   - {stepId: h, waitFor: {hook: {token: mine, timeout: 1h}}}
@@ -214,7 +215,7 @@ TEST_F(PlanRunRecoveryTest, OfWaitsHooksAndApprovals) {
                       "COMPLETED"});
 }
 
-TEST_F(PlanRunRecoveryTest, OfAFailureWithCompensation) {
+TEST_F(PlanRunRecoveryTest, FailureWithCompensation) {
   CrashAtEveryCommit({R"(
   - {stepId: a, kind: http,
        compensate: {kind: http, retryPolicy: {maxAttempts: 2, initialDelay: 1s}}}
@@ -227,7 +228,7 @@ TEST_F(PlanRunRecoveryTest, OfAFailureWithCompensation) {
                       "FAILED"});
 }
 
-TEST_F(PlanRunRecoveryTest, OfACancelWithChildrenAndCompensation) {
+TEST_F(PlanRunRecoveryTest, CancelWithChildrenAndCompensation) {
   CrashAtEveryCommit({R"(
   - {stepId: a, kind: http, compensate: {kind: http}}
   - {stepId: c, dependsOn: [a], plan: {metadata: {planId: c, planVersion: "1"},
@@ -240,18 +241,18 @@ TEST_F(PlanRunRecoveryTest, OfACancelWithChildrenAndCompensation) {
                       "CANCELLED"});
 }
 
-TEST_F(PlanRunRecoveryTest, WhatRanIsDeliveredAgainWithTheSameKey) {
+TEST_F(PlanRunRecoveryTest, ARunningTaskIsRedeliveredWithTheSameKey) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n  - {stepId: b, kind: http}\n");
   Finish("a");
   const Task first = Opened("b");
   Restart();
-  EXPECT_FALSE(IsOpen("a")) << "what is complete never runs again";
+  EXPECT_FALSE(IsOpen("a")) << "completed steps never run again";
   EXPECT_EQ(Opened("b").id.logical_attempt, 1U);
   EXPECT_EQ(Opened("b").id.engine_attempt, 2U);
   EXPECT_EQ(Opened("b").idempotency_key, first.idempotency_key);
   tools_->Report(first.id, TaskOutcome::Success("1"));
   Step();
-  EXPECT_EQ(StatusOf(run), "RUNNING") << "the process before may not report any more";
+  EXPECT_EQ(StatusOf(run), "RUNNING") << "a report to the previous process is stale";
   Finish("b");
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
@@ -265,14 +266,14 @@ TEST_F(PlanRunRecoveryTest, APausedRunDeliversNothingUntilItIsResumed) {
   EXPECT_EQ(Opened("a").id.engine_attempt, 2U);
 }
 
-TEST_F(PlanRunRecoveryTest, TimersThatCameDueMeanwhileFire) {
+TEST_F(PlanRunRecoveryTest, TimersThatFellDueMeanwhileFire) {
   const std::string run = StartSteps("  - {stepId: a, waitFor: {duration: 1h}}\n");
   clock_.Advance(std::chrono::hours(2));
   Restart();
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunRecoveryTest, WhatIsBeingCancelledIsNotDeliveredAgain) {
+TEST_F(PlanRunRecoveryTest, CancelledTasksAreNotRedelivered) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, dependsOn: []}
   - {stepId: b, kind: http, cancellable: false}
@@ -280,12 +281,12 @@ TEST_F(PlanRunRecoveryTest, WhatIsBeingCancelledIsNotDeliveredAgain) {
   Signal(run, "CANCEL");
   Restart();
   EXPECT_FALSE(IsOpen("a"));
-  ASSERT_TRUE(IsOpen("b")) << "it must run to its end";
+  ASSERT_TRUE(IsOpen("b")) << "not cancellable";
   Finish("b");
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunRecoveryTest, AnEngineThatStartsNothingTakesOrdersForARestingStore) {
+TEST_F(PlanRunRecoveryTest, APassiveEngineTakesSignalsAndStartsNothing) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   const std::string other = StartSteps(
       "  - {stepId: a, kind: http, compensate: {kind: http}}\n"
@@ -317,7 +318,7 @@ TEST_F(PlanRunRecoveryTest, AHeldStepIsStillHeld) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunRecoveryTest, WhoeverStillWaitsIsAnsweredWhenTheEngineEnds) {
+TEST_F(PlanRunRecoveryTest, WaitingCallersAreAnsweredWhenTheEngineEnds) {
   std::vector<std::string> answers;
   const RunId run("run-1");
   engine_->Post(run, {run, LookOrder{[&answers](Result<const Execution*> seen) {

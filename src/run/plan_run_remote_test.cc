@@ -4,7 +4,7 @@
 
 #include "testing/plan_workbench.h"
 
-// Tasks that wait for a worker, are lost with it, or want to know what became of their report.
+// Tasks that wait for a worker, are lost with it, or need an answer to their report.
 
 namespace everstep {
 namespace {
@@ -18,7 +18,7 @@ class PlanRunRemoteTest : public PlanWorkbench {
   std::string StartWith(const std::string& fields) {
     return StartSteps("- {stepId: a, kind: http, " + fields + "}\n");
   }
-  // What a report is answered; "" while there is no answer.
+  // Reports the task and returns the answer; "" if there is none yet.
   std::string ReportAnswered(const TaskId& task) {
     Report(task);
     Step();
@@ -47,19 +47,19 @@ class PlanRunRemoteTest : public PlanWorkbench {
   std::uint64_t flushes_at_answer_ = 0;
 };
 
-TEST_F(PlanRunRemoteTest, TheTimeoutCountsFromTheMomentAWorkerTakesTheTask) {
+TEST_F(PlanRunRemoteTest, TheTimeoutCountsFromWhenAWorkerTakesTheTask) {
   const std::string run = StartWith("timeout: 5s");
   AdvanceClock(seconds(60));
   EXPECT_EQ(StepStatus(run, "a"), "RUNNING") << "it only waited";
   Take(Opened("a").id);
   AdvanceClock(seconds(4));
-  Take(Opened("a").id);  // said twice, counted once
+  Take(Opened("a").id);  // repeated: without effect
   EXPECT_EQ(StepStatus(run, "a"), "RUNNING");
   AdvanceClock(seconds(1));
   EXPECT_EQ(View(run).error_code, "TIMEOUT");
 }
 
-TEST_F(PlanRunRemoteTest, TheTimeoutOfTheRunHoldsWhileTheTaskWaits) {
+TEST_F(PlanRunRemoteTest, TheRunTimeoutCountsWhileTheTaskWaits) {
   const std::string run = Start(
       "metadata: {planId: p, planVersion: '1'}\ntimeout: 30s\nsteps:\n"
       "- {stepId: a, kind: http}\n");
@@ -69,7 +69,7 @@ TEST_F(PlanRunRemoteTest, TheTimeoutOfTheRunHoldsWhileTheTaskWaits) {
   EXPECT_EQ(StatusOf(run), "FAILED");
 }
 
-TEST_F(PlanRunRemoteTest, SilenceCountsFromTheMomentAWorkerTakesTheTask) {
+TEST_F(PlanRunRemoteTest, TheHeartbeatTimeoutCountsFromWhenAWorkerTakesTheTask) {
   StartWith("heartbeatTimeout: 5s");
   AdvanceClock(seconds(60));
   EXPECT_EQ(tools_->started.size(), 1U);
@@ -91,7 +91,7 @@ TEST_F(PlanRunRemoteTest, TasksNameTheirQueueAndPriority) {
   EXPECT_EQ(Opened("b").queue, "http");
 }
 
-TEST_F(PlanRunRemoteTest, ALostTaskIsDeliveredAgainAndTheLateReportRefused) {
+TEST_F(PlanRunRemoteTest, ALostTaskIsRedeliveredAndItsLateReportRefused) {
   const std::string run = StartWith("timeout: 5s");
   const Task first = Opened("a");
   Lose(first.id);
@@ -102,13 +102,13 @@ TEST_F(PlanRunRemoteTest, ALostTaskIsDeliveredAgainAndTheLateReportRefused) {
   EXPECT_EQ(ReportAnswered(first.id), "STEP_ATTEMPT_STALE");
   EXPECT_EQ(StatusOf(run), "RUNNING");
   Lose(first.id);
-  EXPECT_EQ(tools_->started.size(), 2U) << "the loss of a delivery that is over is no news";
+  EXPECT_EQ(tools_->started.size(), 2U) << "losing a delivery that is over has no effect";
   EXPECT_EQ(ReportAnswered(second.id), "OK");
   EXPECT_EQ(StatusOf(run), "COMPLETED");
   EXPECT_EQ(ReportAnswered(second.id), "STEP_ATTEMPT_STALE");
 }
 
-TEST_F(PlanRunRemoteTest, ATaskThatIsLostTooOftenFails) {
+TEST_F(PlanRunRemoteTest, ATaskLostTooOftenFails) {
   options_.engine_attempts_max = 3;
   StartAfresh();
   tools_->queued.insert("http");
@@ -117,7 +117,7 @@ TEST_F(PlanRunRemoteTest, ATaskThatIsLostTooOftenFails) {
   EXPECT_EQ(View(run).error_code, "DELIVERIES_EXHAUSTED");
 }
 
-TEST_F(PlanRunRemoteTest, ATaskThatNoWorkerTookOutlivesAnyNumberOfRestarts) {
+TEST_F(PlanRunRemoteTest, ATaskThatNoWorkerTookSurvivesAnyNumberOfRestarts) {
   options_.engine_attempts_max = 3;
   StartAfresh();
   tools_->queued.insert("http");
@@ -137,7 +137,7 @@ TEST_F(PlanRunRemoteTest, ATaskThatNoWorkerTookOutlivesAnyNumberOfRestarts) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunRemoteTest, ATaskThatIsLostWhileItsRunIsPausedWaitsForResumption) {
+TEST_F(PlanRunRemoteTest, ATaskLostWhilePausedIsRedeliveredOnResume) {
   const std::string run = StartWith("timeout: 5s");
   Signal(run, "PAUSE");
   Lose(Opened("a").id);
@@ -146,7 +146,7 @@ TEST_F(PlanRunRemoteTest, ATaskThatIsLostWhileItsRunIsPausedWaitsForResumption) 
   EXPECT_EQ(Opened("a").id.engine_attempt, 2U);
 }
 
-TEST_F(PlanRunRemoteTest, ATaskThatIsLostWhileItsRunEndsIsOver) {
+TEST_F(PlanRunRemoteTest, ATaskLostWhileCancellingIsNotRedelivered) {
   const std::string run = StartWith("timeout: 5s");
   Signal(run, "CANCEL");
   EXPECT_EQ(StepStatus(run, "a"), "RUNNING");
@@ -154,7 +154,7 @@ TEST_F(PlanRunRemoteTest, ATaskThatIsLostWhileItsRunEndsIsOver) {
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunRemoteTest, WhatFollowsIsStartedBeforeTheAnswerAndFlushedAfterIt) {
+TEST_F(PlanRunRemoteTest, FollowingTasksStartBeforeTheAnswerAndFlushComesAfter) {
   StartSteps("- {stepId: a, kind: http}\n- {stepId: b, kind: http, dependsOn: [a]}\n");
   EXPECT_EQ(tools_->flushes, 1U);
   EXPECT_EQ(ReportAnswered(Opened("a").id), "OK");
@@ -163,7 +163,7 @@ TEST_F(PlanRunRemoteTest, WhatFollowsIsStartedBeforeTheAnswerAndFlushedAfterIt) 
   EXPECT_EQ(tools_->flushes, 2U);
 }
 
-TEST_F(PlanRunRemoteTest, TheReportOfARunThatIsNotThereIsStale) {
+TEST_F(PlanRunRemoteTest, AReportForAnUnknownRunIsStale) {
   StartWith("timeout: 5s");
   TaskId other = Opened("a").id;
   other.run_id = RunId("nobody");
@@ -177,7 +177,7 @@ TEST_F(PlanRunRemoteTest, AReportWhoseWriteFailsIsAnsweredWithTheError) {
   EXPECT_EQ(ReportAnswered(Opened("a").id), "STORE_STOPPED");
 }
 
-TEST_F(PlanRunRemoteTest, AReportThatTheEngineNoLongerReadsIsAnswered) {
+TEST_F(PlanRunRemoteTest, AReportIsAnsweredEvenIfTheEngineStopsFirst) {
   StartWith("timeout: 5s");
   Report(Opened("a").id);
   EXPECT_EQ(answer_, "");

@@ -2,7 +2,7 @@
 
 #include "testing/plan_workbench.h"
 
-// Attempts: retries by policy, timeouts, deliveries, and reports that come late.
+// Attempts: retries by policy, timeouts, deliveries and late reports.
 
 namespace everstep {
 namespace {
@@ -18,7 +18,7 @@ class PlanRunRetryTest : public PlanWorkbench {
   }
 };
 
-TEST_F(PlanRunRetryTest, ARetryIsANewLogicalAttemptBehindADurableWait) {
+TEST_F(PlanRunRetryTest, ARetryIsANewLogicalAttemptAfterADurableWait) {
   const std::string run =
       StartWith("retryPolicy: {maxAttempts: 3, backoff: exponential, initialDelay: 1s}");
   const std::string first_key = Opened("a").idempotency_key;
@@ -53,7 +53,7 @@ TEST_F(PlanRunRetryTest, WithoutADelayTheNextAttemptStartsInTheSameCommit) {
   EXPECT_EQ(StepOf(run, "a").logical_attempt, 2U);
 }
 
-TEST_F(PlanRunRetryTest, OnlyWhatTheToolCallsRetryableIsRetried) {
+TEST_F(PlanRunRetryTest, OnlyRetryableFailuresAreRetriedByDefault) {
   const std::string run = StartWith("retryPolicy: {maxAttempts: 5}");
   Fail("a", "BROKEN", false);
   EXPECT_EQ(StatusOf(run), "FAILED");
@@ -67,7 +67,7 @@ TEST_F(PlanRunRetryTest, RetryOnDecidesByCodeAlone) {
   EXPECT_EQ(StatusOf(run), "FAILED");
 }
 
-TEST_F(PlanRunRetryTest, TheCalleesRetryAfterLengthensTheDelay) {
+TEST_F(PlanRunRetryTest, RetryAfterOfTheCalleeLengthensTheDelay) {
   StartWith("retryPolicy: {maxAttempts: 2, backoff: none, initialDelay: 1s}");
   TaskOutcome outcome = TaskOutcome::Failure("HTTP_STATUS", "429", true);
   outcome.retry_after = milliseconds(30'000);
@@ -104,12 +104,12 @@ TEST_F(PlanRunRetryTest, ATimeoutEndsTheAttemptAndStopsTheTask) {
   EXPECT_EQ(tools_->open.size(), 2U) << "the second attempt runs";
   tools_->Report(first, TaskOutcome::Success("1"));
   Step();
-  EXPECT_EQ(StatusOf(run), "RUNNING") << "the report of the first comes too late";
+  EXPECT_EQ(StatusOf(run), "RUNNING") << "the report of the first attempt is stale";
   AdvanceClock(seconds(5));
   EXPECT_EQ(View(run).error_code, "TIMEOUT");
 }
 
-TEST_F(PlanRunRetryTest, ADeadlineIsForgottenWithItsAttempt) {
+TEST_F(PlanRunRetryTest, DeadlinesEndWithTheirAttempt) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, timeout: 5s, heartbeatTimeout: 3s}
   - {stepId: b, kind: http}
@@ -121,21 +121,21 @@ TEST_F(PlanRunRetryTest, ADeadlineIsForgottenWithItsAttempt) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunRetryTest, ASilentToolIsDeliveredAgainWithTheSameKey) {
+TEST_F(PlanRunRetryTest, ASilentTaskIsRedeliveredWithTheSameKey) {
   const std::string run = StartWith("heartbeatTimeout: 10s");
   const Task first = Opened("a");
   AdvanceClock(seconds(9));
   tools_->Beat(first.id);
   Step();
   AdvanceClock(seconds(9));
-  EXPECT_EQ(tools_->started.size(), 1U) << "it said that it is alive";
+  EXPECT_EQ(tools_->started.size(), 1U) << "its heartbeat renewed the lease";
   AdvanceClock(seconds(1));
   ASSERT_EQ(tools_->started.size(), 2U);
   const Task second = tools_->started[1];
   EXPECT_EQ(second.id.logical_attempt, 1U);
   EXPECT_EQ(second.id.engine_attempt, 2U);
   EXPECT_EQ(second.idempotency_key, first.idempotency_key);
-  tools_->Beat(first.id);  // of the delivery that was given up: renews nothing
+  tools_->Beat(first.id);  // delivery was given up: renews nothing
   Step();
   AdvanceClock(seconds(10));
   EXPECT_EQ(tools_->started.size(), 3U);
@@ -147,7 +147,7 @@ TEST_F(PlanRunRetryTest, ASilentToolIsDeliveredAgainWithTheSameKey) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunRetryTest, DeliveriesAreBounded) {
+TEST_F(PlanRunRetryTest, DeliveriesAreLimited) {
   options_.engine_attempts_max = 3;
   StartAfresh();
   const std::string run = StartWith("heartbeatTimeout: 1s");
@@ -157,7 +157,7 @@ TEST_F(PlanRunRetryTest, DeliveriesAreBounded) {
   EXPECT_EQ(View(run).error_code, "DELIVERIES_EXHAUSTED");
 }
 
-TEST_F(PlanRunRetryTest, ReportsThatAreRepeatedOrUnknownChangeNothing) {
+TEST_F(PlanRunRetryTest, RepeatedAndUnknownReportsChangeNothing) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n  - {stepId: b, kind: http}\n");
   const TaskId first = Opened("a").id;
   Finish("a", "1");
@@ -171,7 +171,7 @@ TEST_F(PlanRunRetryTest, ReportsThatAreRepeatedOrUnknownChangeNothing) {
   EXPECT_EQ(Log(run), log);
 }
 
-TEST_F(PlanRunRetryTest, TheRunsTimeoutFailsItAndStopsWhatRuns) {
+TEST_F(PlanRunRetryTest, TheRunTimeoutFailsTheRunAndStopsItsTasks) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
 timeout: 5m
@@ -186,7 +186,7 @@ steps: [{stepId: a, kind: http}]
   EXPECT_EQ(StepOf(run, "a").logical_attempt, 1U);
 }
 
-TEST_F(PlanRunRetryTest, AToolThatDoesNotStopIsForcedAndThenGivenUp) {
+TEST_F(PlanRunRetryTest, ATaskThatDoesNotStopIsForcedAndThenGivenUp) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, dependsOn: []}
   - {stepId: b, kind: http}
@@ -202,7 +202,7 @@ TEST_F(PlanRunRetryTest, AToolThatDoesNotStopIsForcedAndThenGivenUp) {
   EXPECT_EQ(StepOf(run, "b").error_code, "CANCELLED");
 }
 
-TEST_F(PlanRunRetryTest, WhatIsNotCancellableRunsToItsEnd) {
+TEST_F(PlanRunRetryTest, AStepThatIsNotCancellableRunsToItsEnd) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, dependsOn: []}
   - {stepId: b, kind: http, cancellable: false, heartbeatTimeout: 1h}
@@ -218,12 +218,12 @@ TEST_F(PlanRunRetryTest, WhatIsNotCancellableRunsToItsEnd) {
   EXPECT_EQ(StepStatus(run, "b"), "SUCCESS");
 }
 
-TEST_F(PlanRunRetryTest, ThePlansOwnKeyIsHandedToTheCallee) {
+TEST_F(PlanRunRetryTest, ThePlansOwnIdempotencyKeyIsUsed) {
   const std::string run = StartWith("idempotencyKey: \"load-{{ run.id }}\"");
   EXPECT_EQ(Opened("a").idempotency_key, "load-" + run);
 }
 
-TEST_F(PlanRunRetryTest, SecretsStandInInputsAsMarksOfThisAttemptAlone) {
+TEST_F(PlanRunRetryTest, SecretsInInputsAreMarkersUniqueToTheAttempt) {
   const std::string run = StartSteps(R"(
   - stepId: a
     kind: http
@@ -237,13 +237,13 @@ TEST_F(PlanRunRetryTest, SecretsStandInInputsAsMarksOfThisAttemptAlone) {
             R"({"auth":"Bearer )" + first.secret_prefix + R"(token;","plain":"$secret-x:token;"})");
   EXPECT_EQ(first.secrets.at(0).key, "API_TOKEN");
   Restart();
-  EXPECT_EQ(Opened("a").secret_prefix, first.secret_prefix) << "a delivery is of the same attempt";
+  EXPECT_EQ(Opened("a").secret_prefix, first.secret_prefix) << "a redelivery is the same attempt";
   EXPECT_EQ(Opened("a").inputs, first.inputs);
   Fail("a");
   EXPECT_NE(Opened("a").secret_prefix, first.secret_prefix);
 }
 
-TEST_F(PlanRunRetryTest, AFailureThatTheToolCallsPermanentIsNotRetriedWhateverThePolicySays) {
+TEST_F(PlanRunRetryTest, APermanentFailureIsNeverRetried) {
   const std::string run = StartSteps(
       "  - {stepId: a, kind: http, retryPolicy: {maxAttempts: 3, backoff: none, "
       "retryOn: [EXIT_STATUS]}}\n");

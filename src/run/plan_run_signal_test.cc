@@ -2,7 +2,7 @@
 
 #include "testing/plan_workbench.h"
 
-// What each signal does to a run. Who may send what is tested with the rules.
+// What each signal does to a run. signal_rules_test.cc tests who may send it.
 
 namespace everstep {
 namespace {
@@ -25,7 +25,7 @@ class PlanRunSignalTest : public PlanWorkbench {
 
 // ---- PAUSE and RESUME
 
-TEST_F(PlanRunSignalTest, DesignRule08PausedMeansThatNoStepIsScheduledAndLateEndsCount) {
+TEST_F(PlanRunSignalTest, DesignRule08APausedRunStartsNoStepAndAcceptsReports) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, retryPolicy: {maxAttempts: 2, backoff: none}}
   - {stepId: b, kind: http}
@@ -56,7 +56,7 @@ TEST_F(PlanRunSignalTest, DesignRule08TheDrainTimeoutRaisesOneAlert) {
   EXPECT_EQ(StepStatus(run, "a"), "SUCCESS");
 }
 
-TEST_F(PlanRunSignalTest, DesignRule08WhatCameDueFiresOnResume) {
+TEST_F(PlanRunSignalTest, DesignRule08TimersThatFellDueFireOnResume) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {duration: 1h}}
   - {stepId: b, kind: http}
@@ -69,7 +69,7 @@ TEST_F(PlanRunSignalTest, DesignRule08WhatCameDueFiresOnResume) {
   EXPECT_TRUE(IsOpen("b"));
 }
 
-TEST_F(PlanRunSignalTest, ResumeNeverRunsWhatIsCompleteAgain) {
+TEST_F(PlanRunSignalTest, ResumeNeverRunsACompletedStepAgain) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n  - {stepId: b, kind: http}\n");
   Finish("a");
   Signal(run, "PAUSE");
@@ -79,7 +79,7 @@ TEST_F(PlanRunSignalTest, ResumeNeverRunsWhatIsCompleteAgain) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunSignalTest, ARunCanPauseAgainAndAgain) {
+TEST_F(PlanRunSignalTest, ARunCanBePausedRepeatedly) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(CodeOfSignal(run, "PAUSE"), "");
@@ -106,7 +106,7 @@ TEST_F(PlanRunSignalTest, AStepThatFailsWhilePausedFailsTheRunOnResume) {
   EXPECT_EQ(StatusOf(run), "FAILED");
 }
 
-TEST_F(PlanRunSignalTest, ALeaseThatIsLostWhilePausedIsDeliveredOnResume) {
+TEST_F(PlanRunSignalTest, ATaskWhoseLeaseExpiresWhilePausedIsRedeliveredOnResume) {
   const std::string run = StartSteps("  - {stepId: a, kind: http, heartbeatTimeout: 10s}\n");
   Signal(run, "PAUSE");
   AdvanceClock(seconds(10));
@@ -145,7 +145,7 @@ TEST_F(PlanRunSignalTest, APausedRunCanBeCancelled) {
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunSignalTest, ACancelledRunIsNotPaused) {
+TEST_F(PlanRunSignalTest, ACancellingRunCannotBePaused) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   Signal(run, "CANCEL");
   EXPECT_EQ(CodeOfSignal(run, "PAUSE"), "INVALID_TRANSITION");
@@ -167,7 +167,7 @@ TEST_F(PlanRunSignalTest, EmergencyStopEndsTheRunAtOnceWithoutCompensation) {
   EXPECT_EQ(alerts_.at(0).code, "DESTRUCTIVE_SIGNAL");
   EXPECT_EQ(alerts_.at(0).severity, "P1");
   Finish("b");
-  EXPECT_EQ(StepStatus(run, "b"), "FAILED") << "what comes later changes nothing";
+  EXPECT_EQ(StepStatus(run, "b"), "FAILED") << "late reports change nothing";
 }
 
 // ---- RETRY_STEP and SKIP_STEP
@@ -189,14 +189,14 @@ TEST_F(PlanRunSignalTest, RetryStepNeedsAFailureOrForce) {
   EXPECT_EQ(CodeOfSignal(run, "RETRY_STEP", R"({"stepId":"a"})"), "STEP_TERMINAL");
 }
 
-TEST_F(PlanRunSignalTest, TheRecordOfAnOrderComesBeforeItsEffect) {
+TEST_F(PlanRunSignalTest, TheDecisionIsLoggedBeforeItsEffect) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   Signal(run, "RETRY_STEP", R"({"stepId":"a","force":true})");
   EXPECT_EQ(Log(run),
             "RunQueued RunStarted StepStarted(a) SignalAccepted StepFailed(a) StepStarted(a)");
 }
 
-TEST_F(PlanRunSignalTest, RetryStepEndsABackoffOnceOnly) {
+TEST_F(PlanRunSignalTest, RetryStepDuringABackoffStartsOneAttempt) {
   const std::string run = StartSteps(
       "  - {stepId: a, kind: http, retryPolicy: {maxAttempts: 3, initialDelay: 1h, maxDelay: "
       "1h}}\n");
@@ -204,10 +204,10 @@ TEST_F(PlanRunSignalTest, RetryStepEndsABackoffOnceOnly) {
   Signal(run, "RETRY_STEP", R"({"stepId":"a"})");
   EXPECT_EQ(Opened("a").id.logical_attempt, 2U);
   AdvanceClock(hours(2));
-  EXPECT_EQ(tools_->started.size(), 2U) << "the wait that is left over starts nothing";
+  EXPECT_EQ(tools_->started.size(), 2U) << "the backoff timer starts nothing later";
 }
 
-TEST_F(PlanRunSignalTest, ABackoffThatEndsWhileTheStepWaitsForASlotAsksOnce) {
+TEST_F(PlanRunSignalTest, ABackoffThatEndsWhileWaitingForASlotRequestsNoSecondSlot) {
   tools_->slots["http"] = 1;
   Restart();
   const std::string run = StartSteps(
@@ -227,7 +227,7 @@ TEST_F(PlanRunSignalTest, ABackoffThatEndsWhileTheStepWaitsForASlotAsksOnce) {
   EXPECT_EQ(StatusOf(other), "COMPLETED") << "no slot is lost";
 }
 
-TEST_F(PlanRunSignalTest, SkipStepOfOneThatRunsThatWaitsAndThatIsAChild) {
+TEST_F(PlanRunSignalTest, SkipStepOfARunningStepAHookAndAChild) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, dependsOn: []}
   - {stepId: h, waitFor: {hook: {token: mine}}}
@@ -249,9 +249,9 @@ TEST_F(PlanRunSignalTest, SkipStepOfOneThatRunsThatWaitsAndThatIsAChild) {
   EXPECT_EQ(StatusOf(child), "CANCELLED");
 }
 
-// ---- changes
+// ---- UPDATE_PARAMS, INJECT_OVERRIDE, UPDATE_TARGET and ESCALATE_ALERT
 
-TEST_F(PlanRunSignalTest, UpdateParamsChangesTheStepsToCome) {
+TEST_F(PlanRunSignalTest, UpdateParamsChangesLaterSteps) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
 inputs: {n: {type: integer, default: 1}, m: {default: 2}}
@@ -267,7 +267,7 @@ steps:
   EXPECT_EQ(Opened("b").inputs, R"({"n":5,"m":2})");
 }
 
-TEST_F(PlanRunSignalTest, AnOverrideGivesInputsToTheNextAttemptOnly) {
+TEST_F(PlanRunSignalTest, AnOverrideSetsInputsOfTheNextAttemptOnly) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, inputs: {x: 1, y: 2}, retryPolicy: {maxAttempts: 4, backoff: none}}
 )");
@@ -279,7 +279,7 @@ TEST_F(PlanRunSignalTest, AnOverrideGivesInputsToTheNextAttemptOnly) {
   EXPECT_EQ(Opened("a").inputs, R"({"x":1,"y":2})");
 }
 
-TEST_F(PlanRunSignalTest, AnOverrideGivesTheResultOfAnyKindOfStep) {
+TEST_F(PlanRunSignalTest, AnOverrideSetsTheResultOfAnyKindOfStep) {
   const std::string run = StartSteps(R"(
   - {stepId: go, kind: http}
   - {stepId: a, kind: http, dependsOn: [go]}
@@ -300,7 +300,7 @@ TEST_F(PlanRunSignalTest, AnOverrideGivesTheResultOfAnyKindOfStep) {
   EXPECT_EQ(tools_->immediate.back().inputs, R"({"s":[7,7,7,7]})");
 }
 
-TEST_F(PlanRunSignalTest, AnOverrideOfAHeldStepTriesItAgain) {
+TEST_F(PlanRunSignalTest, AnOverrideOfAHeldStepRetriesIt) {
   const std::string run = StartSteps("  - {stepId: a, kind: http, onFailure: hold}\n");
   Fail("a", "BROKEN", false);
   Signal(run, "INJECT_OVERRIDE", R"({"stepId":"a","override":{"result":{"n":1}}})");
@@ -308,7 +308,7 @@ TEST_F(PlanRunSignalTest, AnOverrideOfAHeldStepTriesItAgain) {
   EXPECT_EQ(CodeOfSignal(run, "RETRY_RUN"), "");
 }
 
-TEST_F(PlanRunSignalTest, ATargetCountsForAllAttemptsToCome) {
+TEST_F(PlanRunSignalTest, UpdateTargetAppliesToAllFurtherAttempts) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, inputs: {db: one, q: 1}, retryPolicy: {maxAttempts: 4, backoff: none}}
 )");
@@ -321,7 +321,7 @@ TEST_F(PlanRunSignalTest, ATargetCountsForAllAttemptsToCome) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunSignalTest, EscalateAlertIsHeardAlsoAfterTheEnd) {
+TEST_F(PlanRunSignalTest, EscalateAlertIsAcceptedAfterTheEnd) {
   const std::string run = StartSteps("  - {stepId: a}\n");
   EXPECT_EQ(CodeOfSignal(run, "ESCALATE_ALERT", R"({"level":"CRITICAL","note":"late"})"), "");
   ASSERT_EQ(alerts_.size(), 1U);
@@ -332,7 +332,7 @@ TEST_F(PlanRunSignalTest, EscalateAlertIsHeardAlsoAfterTheEnd) {
 
 // ---- RETRY_RUN
 
-TEST_F(PlanRunSignalTest, DesignRule09RetryRunMakesANewRunLinkedToTheOld) {
+TEST_F(PlanRunSignalTest, DesignRule09RetryRunStartsANewRunLinkedToTheOld) {
   const std::string plan = R"(
 metadata: {planId: p, planVersion: "1"}
 inputs: {n: {type: integer}}
@@ -346,7 +346,7 @@ steps: [{stepId: a, kind: http, inputs: {n: "{{ inputs.n }}"}}]
   request.signal_id = "again";
   const auto first = TrySignal(request);
   ASSERT_TRUE(first);
-  EXPECT_EQ(Log(run), log) << "the original is as it was";
+  EXPECT_EQ(Log(run), log) << "the original run is unchanged";
   EXPECT_EQ(Opened("a").inputs, R"({"n":3})");
   const auto second = TrySignal(request);
   ASSERT_TRUE(second);
@@ -365,7 +365,7 @@ TEST_F(PlanRunSignalTest, RetryRunWithForceLeavesTheOldRunRunning) {
   EXPECT_EQ(StatusOf(decision.new_run_id), "RUNNING");
 }
 
-TEST_F(PlanRunSignalTest, RetryRunWithAKnownIdAndAnotherContentIsADuplicate) {
+TEST_F(PlanRunSignalTest, RetryRunWithAKnownIdAndOtherContentIsADuplicate) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   SignalRequest update = SignalOf(run, "UPDATE_PARAMS", R"({"params":{}})");
   update.signal_id = "taken";

@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 class PlanRunUndoTest : public PlanWorkbench {
  protected:
-  // Two steps that can be undone, and one that runs.
+  // Two completed steps with compensation, and one that runs.
   std::string StartThree(const std::string& more = "") {
     return StartSteps(R"(
   - {stepId: a, kind: echo, inputs: {id: 1}, compensate: {kind: http,
@@ -23,7 +23,7 @@ class PlanRunUndoTest : public PlanWorkbench {
   }
 };
 
-TEST_F(PlanRunUndoTest, GoesBackInOrderOneAfterTheOther) {
+TEST_F(PlanRunUndoTest, RunsInReverseOrderOneAfterTheOther) {
   const std::string run = StartThree();
   Fail("c", "BROKEN", false);
   EXPECT_TRUE(IsOpen("b:undo"));
@@ -35,7 +35,7 @@ TEST_F(PlanRunUndoTest, GoesBackInOrderOneAfterTheOther) {
   EXPECT_EQ(View(run).error_code, "BROKEN");
 }
 
-TEST_F(PlanRunUndoTest, FollowsTheOrderOfCompletionNotOfThePlan) {
+TEST_F(PlanRunUndoTest, ReversesTheOrderOfCompletionNotOfThePlan) {
   const std::string run = StartSteps(R"(
   - {stepId: a, kind: http, dependsOn: [], compensate: {kind: http}}
   - {stepId: b, kind: http, compensate: {kind: http}}
@@ -64,7 +64,7 @@ TEST_F(PlanRunUndoTest, IsRetriedByItsOwnPolicy) {
   EXPECT_EQ(StatusOf(run), "FAILED");
 }
 
-TEST_F(PlanRunUndoTest, ThatFailsIsOnRecordAndTheOthersGoOn) {
+TEST_F(PlanRunUndoTest, AFailedCompensationIsRecordedAndTheOthersContinue) {
   const std::string run = StartThree();
   Fail("c", "BROKEN", false);
   Fail("b:undo");
@@ -76,7 +76,7 @@ TEST_F(PlanRunUndoTest, ThatFailsIsOnRecordAndTheOthersGoOn) {
             std::string::npos);
 }
 
-TEST_F(PlanRunUndoTest, ComesWithACancelAndIsNotCancelledItself) {
+TEST_F(PlanRunUndoTest, RunsAfterACancelAndIsNotCancelledItself) {
   const std::string run = StartThree();
   Signal(run, "CANCEL");
   tools_->Finish("c", TaskOutcome::Failure("CANCELLED", "", false));
@@ -90,7 +90,7 @@ TEST_F(PlanRunUndoTest, ComesWithACancelAndIsNotCancelledItself) {
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunUndoTest, WhatCompletedWhileBeingStoppedIsUndoneToo) {
+TEST_F(PlanRunUndoTest, AStepThatCompletesWhileBeingStoppedIsCompensated) {
   const std::string run = StartSteps("  - {stepId: a, kind: http, compensate: {kind: http}}\n");
   Signal(run, "CANCEL");
   Finish("a");
@@ -98,7 +98,7 @@ TEST_F(PlanRunUndoTest, WhatCompletedWhileBeingStoppedIsUndoneToo) {
   EXPECT_EQ(StatusOf(run), "CANCELLED");
 }
 
-TEST_F(PlanRunUndoTest, RestsWhileTheRunIsPaused) {
+TEST_F(PlanRunUndoTest, DoesNotContinueWhileTheRunIsPaused) {
   const std::string run = StartThree();
   Fail("c", "BROKEN", false);
   Signal(run, "PAUSE");
@@ -135,7 +135,7 @@ TEST_F(PlanRunUndoTest, WaitsForItsSlot) {
   EXPECT_EQ(StatusOf(other), "COMPLETED");
 }
 
-TEST_F(PlanRunUndoTest, IsDeliveredAgainWhenItsProcessIsLost) {
+TEST_F(PlanRunUndoTest, IsRedeliveredAfterARestart) {
   for (const bool cancel : {false, true}) {
     const std::string run = StartThree();
     if (cancel) Signal(run, "CANCEL");
@@ -151,7 +151,7 @@ TEST_F(PlanRunUndoTest, IsDeliveredAgainWhenItsProcessIsLost) {
   }
 }
 
-TEST_F(PlanRunUndoTest, FollowsAlsoWhenTheOutputsOfThePlanCannotBeEvaluated) {
+TEST_F(PlanRunUndoTest, RunsIfTheOutputsOfThePlanCannotBeEvaluated) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
 steps:

@@ -13,7 +13,7 @@ using std::chrono::seconds;
 
 class PlanRunWaitTest : public PlanWorkbench {};
 
-TEST_F(PlanRunWaitTest, ADurationIsADurableWaitOfARunThatLeavesMemory) {
+TEST_F(PlanRunWaitTest, ADurationIsADurableWaitAndTheRunLeavesMemory) {
   const std::string run = StartSteps("  - {stepId: a, waitFor: {duration: 5m}}\n");
   EXPECT_EQ(engine_->Metrics().runs_in_memory, 0U);
   EXPECT_EQ(StepOf(run, "a").wakes_at, clock_.Now() + minutes(5));
@@ -25,7 +25,7 @@ TEST_F(PlanRunWaitTest, ADurationIsADurableWaitOfARunThatLeavesMemory) {
             "RunCompleted");
 }
 
-TEST_F(PlanRunWaitTest, ATimeThatHasPassedDoesNotWait) {
+TEST_F(PlanRunWaitTest, ATimeInThePastDoesNotWait) {
   const std::string run =
       StartSteps("  - {stepId: a, waitFor: {until: \"2020-01-01T00:00:00Z\"}}\n");
   EXPECT_EQ(StatusOf(run), "COMPLETED");
@@ -40,7 +40,7 @@ TEST_F(PlanRunWaitTest, UntilWaitsForItsTime) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, WhatIsNoTimeFailsTheStep) {
+TEST_F(PlanRunWaitTest, AnInvalidTimeFailsTheStep) {
   const std::string plan = R"(
 metadata: {planId: p, planVersion: "1"}
 inputs: {t: {type: string}}
@@ -75,7 +75,7 @@ TEST_F(PlanRunWaitTest, AHooksPayloadIsTheResult) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, OneDeliveryCountsOnce) {
+TEST_F(PlanRunWaitTest, ADeliveryCountsOnce) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {hook: {token: mine}}}
   - {stepId: b, waitFor: {hook: {token: mine}}}
@@ -90,7 +90,7 @@ TEST_F(PlanRunWaitTest, OneDeliveryCountsOnce) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, ATokenThatIsTakenFailsTheStep) {
+TEST_F(PlanRunWaitTest, ATakenTokenFailsTheStep) {
   const std::string first = StartSteps("  - {stepId: a, waitFor: {hook: {token: mine}}}\n");
   const std::string second =
       StartSteps("  - {stepId: a, waitFor: {hook: {token: mine}}, onFailure: hold}\n");
@@ -103,7 +103,7 @@ TEST_F(PlanRunWaitTest, ATokenThatIsTakenFailsTheStep) {
   EXPECT_EQ(StatusOf(second), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, ATokenIsTakenByAnotherStepOfTheRunToo) {
+TEST_F(PlanRunWaitTest, ATokenTakenByTheSameRunFailsTheStep) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {hook: {token: mine}}, dependsOn: []}
   - {stepId: b, waitFor: {hook: {token: mine}}, onFailure: continue}
@@ -113,7 +113,7 @@ TEST_F(PlanRunWaitTest, ATokenIsTakenByAnotherStepOfTheRunToo) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, NobodyAnsweredInTime) {
+TEST_F(PlanRunWaitTest, AHookTimesOut) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {hook: {token: mine, timeout: 1h}}}
 )");
@@ -122,7 +122,7 @@ TEST_F(PlanRunWaitTest, NobodyAnsweredInTime) {
   EXPECT_EQ(Deliver("mine", "1"), "HOOK_NOT_FOUND");
 }
 
-TEST_F(PlanRunWaitTest, AnAnswerInTimeMakesTheTimeoutVoid) {
+TEST_F(PlanRunWaitTest, ADeliveryInTimeCancelsTheTimeout) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {hook: {token: mine, timeout: 1h}}}
   - {stepId: b, kind: http}
@@ -145,7 +145,7 @@ TEST_F(PlanRunWaitTest, TheStepsOwnTimeoutEndsAnyWait) {
   EXPECT_EQ(StepOf(run, "b").error_code, "TIMEOUT");
 }
 
-TEST_F(PlanRunWaitTest, AnApproverSaysYes) {
+TEST_F(PlanRunWaitTest, AnApprovalIsGranted) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {approval: {prompt: "Sure?", token: ok}}}
 )");
@@ -153,7 +153,7 @@ TEST_F(PlanRunWaitTest, AnApproverSaysYes) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, AnApproverSaysNo) {
+TEST_F(PlanRunWaitTest, AnApprovalIsRejected) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {approval: {token: ok}}}
 )");
@@ -161,7 +161,7 @@ TEST_F(PlanRunWaitTest, AnApproverSaysNo) {
   EXPECT_EQ(View(run).error_code, "APPROVAL_REJECTED");
 }
 
-TEST_F(PlanRunWaitTest, WhatIsNeitherYesNorNoLeavesTheApprovalOpen) {
+TEST_F(PlanRunWaitTest, AnUnclearAnswerLeavesTheApprovalOpen) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {approval: {token: ok}}}
 )");
@@ -179,7 +179,7 @@ TEST_F(PlanRunWaitTest, WhatIsNeitherYesNorNoLeavesTheApprovalOpen) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, AnApprovalTimesOutAndIsAskedAgainByItsPolicy) {
+TEST_F(PlanRunWaitTest, ATimedOutApprovalIsRetriedByItsPolicy) {
   const std::string run = StartSteps(R"(
   - {stepId: a, retryPolicy: {maxAttempts: 2, backoff: none}, waitFor: {approval: {timeout: 1h}}}
 )");
@@ -193,7 +193,7 @@ TEST_F(PlanRunWaitTest, AnApprovalTimesOutAndIsAskedAgainByItsPolicy) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(PlanRunWaitTest, AnAnswerReachesAPausedRunAndNothingStarts) {
+TEST_F(PlanRunWaitTest, ADeliveryReachesAPausedRunAndNothingStarts) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {hook: {token: mine}}}
   - {stepId: b, kind: http}
@@ -207,13 +207,13 @@ TEST_F(PlanRunWaitTest, AnAnswerReachesAPausedRunAndNothingStarts) {
   EXPECT_TRUE(IsOpen("b"));
 }
 
-TEST_F(PlanRunWaitTest, DesignRule14ARunThatIsParkedOnAHookIsRunning) {
+TEST_F(PlanRunWaitTest, DesignRule14ARunParkedOnAHookIsRunning) {
   const std::string run = StartSteps("  - {stepId: a, waitFor: {hook: {}}}\n");
   EXPECT_EQ(StatusOf(run), "RUNNING");
   EXPECT_EQ(engine_->Metrics().runs_in_memory, 0U);
 }
 
-TEST_F(PlanRunWaitTest, HowLateWaitsAreToldIsMeasured) {
+TEST_F(PlanRunWaitTest, TimerLatenessIsMeasured) {
   StartSteps("  - {stepId: a, waitFor: {duration: 10s}}\n");
   StartSteps("  - {stepId: a, waitFor: {duration: 12s}}\n");
   AdvanceClock(std::chrono::seconds(13));
@@ -223,7 +223,7 @@ TEST_F(PlanRunWaitTest, HowLateWaitsAreToldIsMeasured) {
   EXPECT_EQ(metrics.timer_lateness_us_sum, 4'000'000U);
 }
 
-TEST_F(PlanRunWaitTest, DesignRule18WhatWasDecidedIsNotEvaluatedAgain) {
+TEST_F(PlanRunWaitTest, DesignRule18DecisionsAreNotEvaluatedAgain) {
   const std::string run = Start(R"(
 metadata: {planId: p, planVersion: "1"}
 inputs: {wait: {default: 1h}, url: {default: old}}

@@ -2,7 +2,7 @@
 
 #include "testing/plan_workbench.h"
 
-// `why`: each kind of blocker, the event that brought it about, and when it is expected to go.
+// `why`: each kind of blocker, the event that caused it, and when it is expected to end.
 
 namespace everstep {
 namespace {
@@ -19,7 +19,7 @@ class PlanRunWhyTest : public PlanWorkbench {
     ADD_FAILURE() << "no blocker of kind " << kind;
     return {};
   }
-  // "StepStarted" and the like.
+  // The event that caused the blocker, such as "StepStarted a".
   std::string Cause(const std::string& run, const Blocker& blocker) {
     const auto events = Events(run);
     if (blocker.cause_seq == 0 || blocker.cause_seq > events.size()) return "?";
@@ -29,7 +29,7 @@ class PlanRunWhyTest : public PlanWorkbench {
   }
 };
 
-TEST_F(PlanRunWhyTest, AStepThatRuns) {
+TEST_F(PlanRunWhyTest, ARunningStep) {
   const std::string run = StartSteps("  - {stepId: a, kind: http, timeout: 1h}\n");
   const Blocker blocker = Of(run, "step");
   EXPECT_EQ(blocker.subject, "a");
@@ -38,7 +38,7 @@ TEST_F(PlanRunWhyTest, AStepThatRuns) {
   EXPECT_EQ(Why(run).summary, blocker.message);
 }
 
-TEST_F(PlanRunWhyTest, AStepWhoseProcessIsGone) {
+TEST_F(PlanRunWhyTest, AStepWhoseProcessHasEnded) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   options_.passive = true;
   Restart();
@@ -57,7 +57,7 @@ TEST_F(PlanRunWhyTest, ADependency) {
   EXPECT_EQ(blocker.subject, "c");
   EXPECT_EQ(blocker.message, "step c waits for b");
   EXPECT_EQ(Cause(run, blocker), "StepStarted b");
-  EXPECT_EQ(Why(run).summary, Of(run, "step").message) << "what it comes from is told first";
+  EXPECT_EQ(Why(run).summary, Of(run, "step").message) << "the root cause comes first";
 }
 
 TEST_F(PlanRunWhyTest, ATimer) {
@@ -100,7 +100,7 @@ TEST_F(PlanRunWhyTest, ASlot) {
   EXPECT_EQ(Cause(run, blocker), "StepCompleted a") << "what made it ready";
 }
 
-TEST_F(PlanRunWhyTest, AToolThatIsMissing) {
+TEST_F(PlanRunWhyTest, AMissingTool) {
   tools_->missing.insert("http");
   const std::string run = StartSteps("  - {stepId: a}\n  - {stepId: b, kind: http}\n");
   const Blocker blocker = Of(run, "worker");
@@ -108,7 +108,7 @@ TEST_F(PlanRunWhyTest, AToolThatIsMissing) {
   EXPECT_EQ(Cause(run, blocker), "StepCompleted a");
 }
 
-TEST_F(PlanRunWhyTest, AToolThatIsMissingSinceTheStepBegan) {
+TEST_F(PlanRunWhyTest, AToolMissingAfterARestart) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   tools_->missing.insert("http");
   Restart();
@@ -144,13 +144,13 @@ TEST_F(PlanRunWhyTest, APause) {
   EXPECT_EQ(blocker.remedy, "everstep signal " + run + " resume");
 }
 
-TEST_F(PlanRunWhyTest, ACancelThatWaitsForWhatRuns) {
+TEST_F(PlanRunWhyTest, ACancelThatWaitsForRunningSteps) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   const SignalDecision decision = Signal(run, "CANCEL");
   EXPECT_EQ(Of(run, "cancelling").cause_seq, decision.run_seq);
 }
 
-TEST_F(PlanRunWhyTest, ARunThatHasEndedSaysHow) {
+TEST_F(PlanRunWhyTest, AnEndedRunSaysHowItEnded) {
   const std::string done = StartSteps("  - {stepId: a}\n");
   EXPECT_EQ(Why(done).summary, "the run is complete");
   const std::string failed = StartSteps("  - {stepId: a, kind: http}\n");
@@ -161,7 +161,7 @@ TEST_F(PlanRunWhyTest, ARunThatHasEndedSaysHow) {
 
 // ---- the store
 
-TEST_F(PlanRunWhyTest, AStoreThatHasStopped) {
+TEST_F(PlanRunWhyTest, AStoppedStore) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n");
   const std::string done = StartSteps("  - {stepId: b}\n");
   power_->fails_after = 0;
@@ -176,7 +176,7 @@ TEST_F(PlanRunWhyTest, AStoreThatHasStopped) {
   EXPECT_EQ(engine_->Why("none").error().code, ErrorCode::kRunNotFound);
 }
 
-TEST_F(PlanRunWhyTest, ADiskThatIsFullAsLongAsItIs) {
+TEST_F(PlanRunWhyTest, AFullDiskOnlyWhileItIsFull) {
   const std::string run = StartSteps("  - {stepId: a, kind: http}\n  - {stepId: b, kind: http}\n");
   power_->full_after = 0;
   Finish("a");
