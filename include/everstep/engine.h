@@ -74,6 +74,9 @@ struct EngineOptions {
   std::chrono::milliseconds drain_timeout{5 * 60 * 1000};
   std::chrono::milliseconds cancel_grace{10'000};  // until a cancelled run's steps are stopped
   std::uint32_t engine_attempts_max = 20;  // deliveries of one attempt before it counts as failed
+  // A checkpoint of a run is written with every so many of its events (more if its state is large),
+  // so that waking it reads the rest of its log only. Zero: none are written or read.
+  std::uint32_t checkpoint_events = 256;
   std::vector<std::string> signals_to_approve = {"UPDATE_TARGET"};
   std::function<void(const Alert&)> on_alert;
   // Called once a run's end is durable. Runs on a decision thread, so it must not block.

@@ -143,6 +143,12 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
   }
   if (!draft.empty()) {
     const auto unit = draft.Finish([this] { return RunNo(last_run_no_.fetch_add(1) + 1); });
+    const AppendOrder& last = orders.back();
+    if (last.checkpoint != nullptr && entries.back().placed) {
+      TenantDocument document{CheckpointKey(unit->change.state.scope.tenant_id, last.run_id), {}};
+      if (!last.checkpoint->empty()) document.text = *last.checkpoint;
+      unit->Attach(std::move(document));
+    }
     const auto submitted = committer_.Submit(unit, shard.generation);
     if (!submitted) {
       shard.Clear();

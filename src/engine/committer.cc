@@ -27,8 +27,8 @@ Error Stopped() {
 }  // namespace
 
 bool CommitUnit::Reuse() {
-  EVERSTEP_ASSERT(settled() && documents_ == nullptr && upkeep_ == nullptr);
-  if (change.events.capacity() > kEventsKept) return false;
+  EVERSTEP_ASSERT(settled() && upkeep_ == nullptr);
+  if (change.events.capacity() > kEventsKept || documents_ != nullptr) return false;
   // The next decision overwrites the other members.
   change.events.clear();
   change.instance_keys.clear();
@@ -38,6 +38,11 @@ bool CommitUnit::Reuse() {
   error_.reset();
   state_.store(kQueued, std::memory_order_relaxed);
   return true;
+}
+
+void CommitUnit::Attach(TenantDocument document) {
+  if (documents_ == nullptr) documents_ = std::make_unique<std::vector<TenantDocument>>();
+  documents_->push_back(std::move(document));
 }
 
 Committer::Committer(StateStore& store, Clock& clock, DurableFn on_durable)
@@ -82,7 +87,7 @@ Status Committer::Await(CommitUnit& unit) {
 
 Status Committer::Put(std::vector<TenantDocument> documents) {
   const auto unit = std::make_shared<CommitUnit>();
-  unit->documents_ = std::make_unique<const std::vector<TenantDocument>>(std::move(documents));
+  unit->documents_ = std::make_unique<std::vector<TenantDocument>>(std::move(documents));
   return EnqueueAndAwait(unit);
 }
 
@@ -155,8 +160,8 @@ bool Committer::Write(const Units& units) {
   for (const auto& unit : units) {
     if (unit->documents_) {
       for (const TenantDocument& document : *unit->documents_) documents.push_back(&document);
-      continue;
     }
+    if (unit->change.events.empty()) continue;
     changes.push_back(&unit->change);
     events += unit->change.events.size();
   }
@@ -174,7 +179,7 @@ bool Committer::Write(const Units& units) {
   } else if (on_durable_ && !changes.empty()) {
     Units decisions;
     std::ranges::copy_if(units, std::back_inserter(decisions),
-                         [](const auto& unit) { return unit->documents_ == nullptr; });
+                         [](const auto& unit) { return !unit->change.events.empty(); });
     on_durable_(decisions);
   }
   for (const auto& unit : units) Settle(*unit, Ok());

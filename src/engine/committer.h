@@ -29,14 +29,17 @@ class CommitUnit {
   // if it holds more memory than most decisions need. Requires: settled(), and no other owner.
   bool Reuse();
 
+  // The document is written together with the change.
+  void Attach(TenantDocument document);
+
  private:
   friend class Committer;
   enum State : std::uint32_t { kQueued, kLeads, kBeingWritten, kSettled };
 
   std::atomic<std::uint32_t> state_{kQueued};
   std::unique_ptr<const Error> error_;  // null: durable
-  // If one is set, the unit is no change but documents to write, or upkeep between two writes.
-  std::unique_ptr<const std::vector<TenantDocument>> documents_;
+  // Without events the unit is no change but documents to write, or upkeep between two writes.
+  std::unique_ptr<std::vector<TenantDocument>> documents_;
   std::unique_ptr<std::function<Status()>> upkeep_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ struct AppendOrder {
   RunId run_id;
   std::vector<EventWrite> events;
   OrderRule* rule = nullptr;  // if set, decides which events to append; not owned
+  // Replaces the run's checkpoint in the same write; an empty one removes it. Null: no change.
+  std::shared_ptr<const std::string> checkpoint{};
 };
 
 inline constexpr std::size_t kEventBytesMax = 1 << 20;

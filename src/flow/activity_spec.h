@@ -14,7 +14,7 @@ using Milliseconds = std::chrono::milliseconds;
 // that matches a failure decides; each rule counts its own retries.
 struct RetryRule {
   enum class Backoff : std::uint8_t { kNone, kLinear, kExponential };
-  std::vector<std::string> error_codes;  // empty: every failure that is reported as retryable
+  std::vector<std::string> error_codes{};  // empty: every failure that is reported as retryable
   std::uint32_t retries_max = UINT32_MAX;
   Backoff backoff = Backoff::kExponential;
   double rate = 2;  // kExponential: the delay is multiplied by it each time
@@ -43,8 +43,8 @@ struct ActivitySpec {
   std::uint32_t attempts_max = 1;        // in all, the first included
   std::vector<RetryRule> retry_rules{};  // in order; none: no retry
   std::vector<SecretRef> secrets;
-  std::string queue;                   // whose slots it takes; empty: the tool's own
-  std::int32_t priority = 0;           // larger first
+  std::string queue;          // whose slots it takes; empty: the tool's own
+  std::int32_t priority = 0;  // larger first
   // A call of the tool hands over a token and returns; the answer comes later, by the token's hook.
   bool answered_by_hook = false;
   bool cancellable = true;             // may be interrupted when the run is cancelled or fails

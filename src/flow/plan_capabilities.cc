@@ -8,17 +8,16 @@
 namespace everstep {
 namespace {
 
-constexpr std::array<std::string_view, 16> kBuiltIn = {
-    "basic-execution",          "signal.pause.native",   "signal.pause.emulated",
-    "cancel.cooperative",       "cancel.forced",         "workflow.child.workflows",
-    "workflow.fan.dynamic",     "workflow.fan.parallel", "query.workflow.state",
-    "query.task.state",         "replay.full",           "replay.task",
-    "workflow.continue.as.new", "signals.rate.limit",    "signals.concurrent",
-    "history.rotation"};
+constexpr std::array<std::string_view, 14> kBuiltIn = {
+    "basic-execution",      "signal.pause.native",   "signal.pause.emulated",
+    "cancel.cooperative",   "cancel.forced",         "workflow.child.workflows",
+    "workflow.fan.dynamic", "workflow.fan.parallel", "query.workflow.state",
+    "query.task.state",     "replay.full",           "replay.task",
+    "signals.rate.limit",   "signals.concurrent"};
 
 // Names in the enum of capabilities.schema.json. They are accepted in addition to the value itself
 // and to the value in capitals.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kEnumNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kEnumNames = {{
     {"PAUSE_NATIVE", "signal.pause.native"},
     {"PAUSE_EMULATED", "signal.pause.emulated"},
     {"CANCEL_COOPERATIVE", "cancel.cooperative"},
@@ -30,10 +29,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kEnumNam
     {"TASK_STATE", "query.task.state"},
     {"REPLAY_FULL", "replay.full"},
     {"REPLAY_TASK", "replay.task"},
-    {"CONTINUE_AS_NEW", "workflow.continue.as.new"},
     {"RATE_LIMIT", "signals.rate.limit"},
     {"CONCURRENT", "signals.concurrent"},
-    {"HISTORY_ROTATION", "history.rotation"},
 }};
 
 constexpr std::array<std::string_view, 8> kTools = {"noop", "echo",  "merge",  "sleep",

@@ -210,12 +210,13 @@ TEST(PlanReaderTest, OnlyKnownSchemaVersionsAreRead) {
 TEST(PlanReaderTest, CapabilitiesAreKnownInBothSpellings) {
   for (const std::string name :
        {"basic-execution", "signal.pause.native", "PAUSE_NATIVE", "SIGNAL_PAUSE_NATIVE",
-        "history.rotation", "CONTINUE_AS_NEW", "tool.echo", "gpu", "BASIC_EXECUTION"}) {
+        "replay.full", "FAN_DYNAMIC", "tool.echo", "gpu", "BASIC_EXECUTION"}) {
     EXPECT_EQ(CodeOf("requiresCapabilities: [" + name + "]", {{"echo"}, {"gpu"}}), "") << name;
   }
   EXPECT_EQ(CodeOf("requiresCapabilities: [tool.shell]", {{"echo"}, {}}),
             "CAPABILITY_NOT_SUPPORTED");
   EXPECT_EQ(CodeOf("requiresCapabilities: [teleport]"), "CAPABILITY_NOT_SUPPORTED");
+  EXPECT_EQ(CodeOf("requiresCapabilities: [workflow.continue.as.new]"), "CAPABILITY_NOT_SUPPORTED");
   EXPECT_EQ(CodeOf("requiresCapabilities: [teleport], fallbackBehavior: emulate"),
             "CAPABILITY_EMULATED");
   EXPECT_EQ(CodeOf("requiresCapabilities: [teleport], fallbackBehavior: degrade"),

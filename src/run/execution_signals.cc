@@ -60,7 +60,7 @@ std::optional<OrderRefusal> Execution::Signal(Turn& turn, const SignalOrder& ord
     RecordSignal(turn, order, true);
     return std::nullopt;
   }
-  return OrderRefusal{ErrorCode::kSignalInvalidPayload, "there is no signal " + order.type};
+  return OrderRefusal{ErrorCode::kSignalInvalidPayload, "unknown signal \"" + order.type + "\""};
 }
 
 void Execution::RecordSignal(Turn& turn, const SignalOrder& order, bool accepted) {

@@ -231,7 +231,10 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
               run.SlotGranted(turn, what.activity_id);
             }
           },
-          [&](TokenOrder& what) { run.TokenTaken(turn, what.hook_id); },
+          [&](TokenOrder& what) {
+            resident.token_is_unsure = false;
+            run.TokenTaken(turn, what.hook_id);
+          },
           [&](RecoverOrder& what) {
             if (!what.restored || world_.host.Restored(run)) run.Recover(turn);
           },
@@ -303,7 +306,8 @@ void Lane::Commit() {
     if (writes.empty()) continue;
     events += writes.size();
     if (fails_open && MayFailOpen(writes)) ahead.push_back(resident);
-    orders.push_back({resident->run->run_id(), std::move(writes)});
+    auto checkpoint = CheckpointOf(*resident);
+    orders.push_back({resident->run->run_id(), std::move(writes), nullptr, std::move(checkpoint)});
     writing.push_back(resident);
   }
   if (!orders.empty()) {

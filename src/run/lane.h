@@ -91,6 +91,7 @@ class Lane final : public TaskReports {
   struct Options {
     Execution::Options run;
     WriteBudget budget;
+    std::uint32_t checkpoint_events = 256;
   };
 
   Lane(World world, Options options);
@@ -128,10 +129,16 @@ class Lane final : public TaskReports {
 
  private:
   struct Resident;
+  // The last checkpoint of a run that is in the store. Without one all members are zero.
+  struct Checkpoint {
+    EventSeq seq;
+    std::size_t bytes = 0;
+  };
   // A run that is read back, as far as it has come.
   struct Fold {
     std::unique_ptr<Execution> run;
     EventSeq after;
+    Checkpoint checkpoint;
     std::uint64_t turn = 0;  // in which it was gone on with last
   };
 
@@ -165,7 +172,9 @@ class Lane final : public TaskReports {
   Result<Resident*> Find(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id, Fold& fold, std::uint64_t cost_max);
-  Resident& Adopt(std::unique_ptr<Execution> run);
+  Resident& Adopt(std::unique_ptr<Execution> run, Checkpoint checkpoint);
+  Status LoadCheckpoint(StateReader& reader, const StoredRun& stored, Fold& fold);
+  std::shared_ptr<const std::string> CheckpointOf(Resident& resident);
   Execution::Turn& TurnOf(Resident& resident);
   void Commit();
   bool Settle(Resident& resident, const Result<Placed>& placed);

@@ -53,9 +53,10 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
   return Load(run_id, fold, UINT64_MAX);
 }
 
-Lane::Resident& Lane::Adopt(std::unique_ptr<Execution> run) {
+Lane::Resident& Lane::Adopt(std::unique_ptr<Execution> run, Checkpoint checkpoint) {
   const RunId run_id = run->run_id();
   auto resident = std::make_unique<Resident>(*this, std::move(run));
+  resident->checkpoint = checkpoint;
   resident->durable = resident->run->progress().last_seq;
   resident->ended = IsTerminal(resident->run->status());
   world_.counters.runs_in_memory.fetch_add(1);
@@ -94,8 +95,14 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
       if (program.format.empty()) return is_foreign();
       auto compiled = world_.programs.Find(program);
       if (!compiled) return std::move(compiled).error();
-      run = std::make_unique<Execution>(run_id, std::move(*compiled), world_.tools, options_.run);
+      run = std::make_unique<Execution>(run_id, *compiled, world_.tools, options_.run);
       run->SetScope((*stored)->state.scope);
+      const Status loaded = LoadCheckpoint(*reader, **stored, fold);
+      if (!loaded) return loaded.error();
+      if (fold.checkpoint.seq != EventSeq()) {
+        fold.after = query.after = fold.checkpoint.seq;
+        continue;
+      }
     }
     for (const Event& event : *events) {
       AddOperations(kOperationsPerEvent + OperationsOfJson(event.payload.size()));
@@ -104,7 +111,50 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
     fold.after = query.after = events->back().seq;
   }
   if (!run) return Error{ErrorCode::kStoreCorrupt, "run " + run_id.value() + " has no events", {}};
-  return &Adopt(std::move(run));
+  return &Adopt(std::move(run), fold.checkpoint);
+}
+
+// ---- checkpoints
+
+// Brings the run to its last checkpoint. One that cannot be read is as good as none: the log says
+// everything.
+Status Lane::LoadCheckpoint(StateReader& reader, const StoredRun& stored, Fold& fold) {
+  if (options_.checkpoint_events == 0) return Ok();
+  const auto text = reader.FindDocument(CheckpointKey(stored.state.scope.tenant_id, stored.run_id));
+  if (!text) return text.error();
+  if (!*text) return Ok();
+  AddOperations(OperationsOfJson((*text)->size()));
+  const auto compiled = fold.run->compiled();
+  if (fold.run->Decode(**text) && fold.run->progress().last_seq <= stored.state.last_seq) {
+    fold.checkpoint = {fold.run->progress().last_seq, (*text)->size()};
+    return Ok();
+  }
+  fold.run = std::make_unique<Execution>(stored.run_id, compiled, world_.tools, options_.run);
+  fold.run->SetScope(stored.state.scope);
+  return Ok();
+}
+
+// What the store is to keep of the run with the events of this turn; null: no change. A checkpoint
+// costs no more than a share of the log that it stands for, however large the run's state is.
+std::shared_ptr<const std::string> Lane::CheckpointOf(Resident& resident) {
+  constexpr std::size_t kBytesPerEvent = 64;
+  constexpr std::size_t kBytesMax = 16 << 20;  // a larger one would hold up the lane
+  const Execution& run = *resident.run;
+  Checkpoint& last = resident.checkpoint;
+  if (IsTerminal(run.status())) {
+    if (last.seq == EventSeq()) return nullptr;
+    return std::make_shared<const std::string>();
+  }
+  const bool unsure = resident.token_is_unsure || !resident.turn->effects.reserved.empty();
+  if (options_.checkpoint_events == 0 || unsure || last.bytes > kBytesMax) return nullptr;
+  const std::uint64_t events = run.progress().last_seq.value() - last.seq.value();
+  if (events < std::max<std::uint64_t>(options_.checkpoint_events, last.bytes / kBytesPerEvent)) {
+    return nullptr;
+  }
+  auto text = std::make_shared<const std::string>(run.Encode());
+  AddOperations(OperationsOfJson(text->size()));
+  last = {run.progress().last_seq, text->size()};
+  return text;
 }
 
 // ---- starting
@@ -171,8 +221,8 @@ void Lane::Start(LaneOrder& order) {
   what.origin.queue_position = admitted.position;
   what.origin.queued_at = admitted.queued_at;
 
-  Resident& resident =
-      Adopt(std::make_unique<Execution>(order.run_id, what.program, world_.tools, options_.run));
+  Resident& resident = Adopt(
+      std::make_unique<Execution>(order.run_id, what.program, world_.tools, options_.run), {});
   resident.orders.push_back(std::move(order));
   auto& kept = std::get<StartOrder>(resident.orders.back().what);
   Execution::Turn& turn = TurnOf(resident);
@@ -330,7 +380,9 @@ void Lane::Signal(Resident& resident, SignalCall& call) {
 void Lane::CheckToken(const Execution& run, const std::string& token, const std::string& hook_id) {
   const auto holder = world_.store.Read()->FindHook(run.scope().tenant_id, token);
   const bool ours = holder && *holder && **holder == HookHolder{run.run_id(), hook_id};
-  if (!ours) own_.push_back({run.run_id(), TokenOrder{hook_id}});
+  if (ours) return;
+  residents_.at(run.run_id())->token_is_unsure = true;
+  own_.push_back({run.run_id(), TokenOrder{hook_id}});
 }
 
 }  // namespace everstep

@@ -30,6 +30,9 @@ struct Lane::Resident final : StartGate {
   std::unique_ptr<Execution> run;
   EventSeq durable;    // of the last event known to be
   bool ended = false;  // and the host knows
+  Checkpoint checkpoint;
+  // The log may have recorded a conflict where the run in memory has a hook.
+  bool token_is_unsure = false;
   // Of this turn:
   bool touched = false;
   std::optional<Execution::Turn> turn;

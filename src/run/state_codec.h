@@ -103,6 +103,7 @@ class StateDecoder {
   }
   bool ok() const { return ok_ && in_.ok(); }
   bool AtEnd() const { return in_.AtEnd(); }
+  std::string_view rest() const { return in_.rest(); }
   void Fail() { ok_ = false; }
 
  private:

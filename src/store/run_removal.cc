@@ -63,8 +63,8 @@ Status RunRemoval::MeasureEvents(Remains& remains, RunNo run) {
 Status RunRemoval::RemoveDocuments(Remains& remains, const RunId& run_id) {
   const std::string& tenant_id = remains.tenant_id;
   if (tenant_id.empty()) return Ok();
-  for (const DocumentKind kind :
-       {DocumentKind::kStream, DocumentKind::kStreamChunk, DocumentKind::kMessageContent}) {
+  for (const DocumentKind kind : {DocumentKind::kStream, DocumentKind::kStreamChunk,
+                                  DocumentKind::kMessageContent, DocumentKind::kCheckpoint}) {
     const std::string prefix(keys_.Document({kind, tenant_id, run_id.value() + '\0'}));
     auto row = reader_.view().Seek(Table::kMeta, prefix);
     for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {

@@ -204,6 +204,7 @@ enum class DocumentKind : std::uint8_t {
   kStream = 19,
   kStreamChunk = 20,
   kStreamWithoutRun = 21,
+  kCheckpoint = 22,  // of a run; see CheckpointKey
 };
 struct DocumentKey {
   DocumentKind kind{};
@@ -212,6 +213,10 @@ struct DocumentKey {
 
   auto operator<=>(const DocumentKey&) const = default;
 };
+// Removed with the run, as all documents are whose name begins with its id and a zero.
+inline DocumentKey CheckpointKey(const std::string& tenant_id, const RunId& run_id) {
+  return {DocumentKind::kCheckpoint, tenant_id, run_id.value() + '\0'};
+}
 struct TenantDocument {
   DocumentKey key;
   std::optional<std::string> text;  // nothing: the document is removed

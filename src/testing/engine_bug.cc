@@ -1,11 +1,14 @@
 #include "testing/engine_bug.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "base/assert.h"
+#include "run/run_progress.h"
+#include "run/state_codec.h"
 #include "testing/forwarding_store.h"
 
 namespace everstep {
@@ -26,6 +29,7 @@ constexpr BugName kNames[] = {
     {EngineBug::kFollowsLeaps, "follows-leaps"},
     {EngineBug::kTakesOldReports, "takes-old-reports"},
     {EngineBug::kChangesKeys, "changes-keys"},
+    {EngineBug::kKeepsOldCheckpoints, "keeps-old-checkpoints"},
     {EngineBug::kIgnoresSlots, "ignores-slots"},
     {EngineBug::kIgnoresDependencies, "ignores-dependencies"},
     {EngineBug::kIgnoresConcurrencyKeys, "ignores-concurrency-keys"},
@@ -118,7 +122,15 @@ class PlantedEngineStore final : public ForwardingStore {
   }
   Status Commit(std::span<const RunChange* const> changes,
                 std::span<const TenantDocument* const> documents) override {
-    const Status written = ForwardingStore::Commit(changes, documents);
+    std::deque<TenantDocument> aged;
+    std::vector<const TenantDocument*> written_documents(documents.begin(), documents.end());
+    for (const TenantDocument*& document : written_documents) {
+      const bool is_new = document->key.kind == DocumentKind::kCheckpoint && document->text;
+      if (bug_ != EngineBug::kKeepsOldCheckpoints || !is_new) continue;
+      document = &aged.emplace_back(*document);
+      aged.back().text = Aged(document->key.name, *document->text);
+    }
+    const Status written = ForwardingStore::Commit(changes, written_documents);
     return bug_ == EngineBug::kDispatchesEarly ? Ok() : written;
   }
   Status VisitActive(const std::function<Status(const StoredRun&)>& visit) override {
@@ -128,7 +140,25 @@ class PlantedEngineStore final : public ForwardingStore {
   }
 
  private:
+  // The first checkpoint of the run, with the position of this one.
+  std::string Aged(const std::string& name, const std::string& text) {
+    const std::string& first = first_checkpoints_.emplace(name, text).first->second;
+    std::uint32_t version = 0;
+    RunProgress now;
+    StateDecoder of_now(text);
+    of_now(version, now);
+    RunProgress then;
+    StateDecoder of_then(first);
+    of_then(version, then);
+    then.last_seq = now.last_seq;
+    std::string aged;
+    StateEncoder codec(aged);
+    codec(version, then);
+    return aged.append(of_then.rest());
+  }
+
   const EngineBug bug_;
+  std::map<std::string, std::string> first_checkpoints_;
 };
 
 class PlantedClock final : public Clock {

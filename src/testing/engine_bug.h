@@ -26,6 +26,7 @@ enum class EngineBug : std::uint8_t {
   kFollowsLeaps,         // trusts the wall clock at once, wherever it jumps
   kTakesOldReports,      // accepts the report of an abandoned delivery for the next one
   kChangesKeys,          // uses a new idempotency key for a redelivery
+  kKeepsOldCheckpoints,  // stores the first state of a run as the state of a later event
   kIgnoresSlots,         // runs more tasks of a tool at once than it has slots
   kIgnoresDependencies,  // see PlanOmission, also for all below
   kIgnoresConcurrencyKeys,
@@ -41,7 +42,7 @@ inline constexpr std::array kEngineBugs = {
     EngineBug::kIgnoresSlots,           EngineBug::kIgnoresDependencies,
     EngineBug::kIgnoresConcurrencyKeys, EngineBug::kIgnoresLoopBounds,
     EngineBug::kRetriesTooOften,        EngineBug::kForgetsCompensation,
-    EngineBug::kFollowsLeaps,
+    EngineBug::kFollowsLeaps,           EngineBug::kKeepsOldCheckpoints,
 };
 std::string_view Name(EngineBug bug);  // "dispatches-early" …
 std::optional<EngineBug> EngineBugNamed(std::string_view name);

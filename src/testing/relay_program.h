@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace everstep {
 
-// The smallest kind of program that uses all that the port offers: steps one after the other, each a
-// line of its document.
+// The smallest kind of program that uses all that the port offers: steps one after the other, each
+// a line of its document.
 //
 //   tool KIND             calls a tool, twice if need be
 //   ask KIND              calls a tool that hands over a token; the answer comes by its hook
@@ -80,7 +81,8 @@ class RelayProgram final : public Program {
   Result<AttemptSpec> AttemptOf(ActivityNo, const AttemptContext& context) const override {
     AttemptSpec attempt;
     const Line& line = (*lines_)[at_];
-    if (line.verb == "sleep") attempt.due_at = context.now + std::chrono::seconds(std::stoi(line.word));
+    if (line.verb == "sleep")
+      attempt.due_at = context.now + std::chrono::seconds(std::stoi(line.word));
     if (line.verb == "ask") {
       attempt.inputs = Value::Map(ValueMap{{"token", Value::Text(context.hook_token)}});
     }
@@ -97,12 +99,17 @@ class RelayProgram final : public Program {
       step.status = Name(activity.status);
       step.logical_attempt = activity.logical_attempt;
     }
+    std::ranges::sort(view.steps, {}, &StepView::step_id);
   }
   EventSeq CauseOf(std::string_view) const override { return state_.run.started_seq; }
 
  private:
   std::string IdOfVisit(std::uint32_t visit) const {
-    return ActivityPath().Child("line").At(static_cast<std::uint32_t>(at_)).Child("work", visit).Id();
+    return ActivityPath()
+        .Child("line")
+        .At(static_cast<std::uint32_t>(at_))
+        .Child("work", visit)
+        .Id();
   }
   bool HasFailed() const {
     const ActivityNo no = state_.activities.Find(IdOfVisit(std::max(1U, visits_[at_])));
