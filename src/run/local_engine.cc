@@ -24,7 +24,8 @@ std::size_t LaneCount(const EngineOptions& options) {
 
 Lane::Options LaneOptions(const EngineOptions& options) {
   return {{options.cancel_grace, options.drain_timeout, options.engine_attempts_max},
-          options.write_budget, options.checkpoint_events};
+          options.write_budget,
+          options.checkpoint_events};
 }
 
 bool IsSet(const AdmissionLimit& limit) {
