@@ -129,6 +129,7 @@ Result<EventQuery> QueryOf(const EventRequest& request) {
   query.after = EventSeq(request.after);
   query.until = EventSeq(request.until);
   query.limit = std::clamp<std::size_t>(request.limit, 1, kEventsPerPageMax);
+  query.bytes_max = request.bytes_max;
   if (!request.event_type.empty()) {
     query.type = EventTypeNamed(request.event_type);
     if (!query.type) return BadArgument("unknown event type " + request.event_type);
@@ -230,7 +231,8 @@ Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
   auto events = reader->ReadEvents(*run, *query);
   if (!events) return SetAside(std::move(reader), run->run_id, std::move(events).error());
   EventPage page;
-  page.more = MayHaveMore(*query, *events) && events->back().seq < run->state.last_seq;
+  const bool cut = MayHaveMore(*query, *events) && events->back().seq < run->state.last_seq;
+  page.more = events->size() > limit || cut;
   if (events->size() > limit) events->pop_back();
   page.next_after = events->empty() ? request.after : events->back().seq.value();
   for (const Event& event : *events) AddViews(request.dialect, *run, event, page.events);

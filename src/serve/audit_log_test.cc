@@ -184,7 +184,7 @@ TEST_F(AuditLogTest, RemovedEntriesAreDetected) {
   SetLines(lines);
   EXPECT_EQ(Verify().line, 2U);
   EXPECT_EQ(Verify().reason,
-            "entry 3 stands where entry 2 should: entries were removed, added or moved");
+            "entry 3 found in place of entry 2: entries were removed, added or moved");
 }
 
 TEST_F(AuditLogTest, ReorderedAndRepeatedEntriesAreDetected) {
@@ -206,7 +206,7 @@ TEST_F(AuditLogTest, EntriesRemovedAtTheEndAreDetectedByTheHead) {
   lines.pop_back();
   SetLines(lines);
   EXPECT_EQ(Verify().line, 0U);
-  EXPECT_EQ(Verify().reason, "the log ends with entry 4, but entry 5 was written");
+  EXPECT_EQ(Verify().reason, "the log ends with entry 4, but audit.head names entry 5");
   SetFile("audit.head", "");
   EXPECT_NE(Verify().reason.find("audit.head is missing"), std::string::npos);
 }

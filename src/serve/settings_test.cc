@@ -144,7 +144,8 @@ TEST(SettingsTest, UnservableSettingsAreDetectedWithoutStartingAServer) {
   EXPECT_THAT(UnservableOf("listen: foo"), HasSubstr("listen: 'foo' is not HOST:PORT"));
   EXPECT_THAT(UnservableOf("listen: 127.0.0.1:99999"), HasSubstr("a port up to 65535"));
   EXPECT_THAT(UnservableOf("listen: []"), HasSubstr("no address given"));
-  EXPECT_THAT(UnservableOf("dev: true\nlisten: 0.0.0.0:7809"), HasSubstr("loopback only"));
+  EXPECT_THAT(UnservableOf("dev: true\nlisten: 0.0.0.0:7809"),
+              HasSubstr("only loopback addresses are allowed"));
   EXPECT_THAT(UnservableOf("tls: {key: k.pem}"), HasSubstr("must be set together"));
   EXPECT_THAT(
       UnservableOf("tls: {certificate: /nowhere/c.pem, key: /nowhere/k.pem}"),
@@ -179,8 +180,8 @@ TEST(SettingsTest, MisspelledVariablesAreRefusedAndUnknownOnesReported) {
                           "EVERSTEP_PORT_7377_TCP_PROTO", "EVERSTEP_SERVICE_HOST",
                           "EVERSTEP_SERVICE_PORT", "EVERSTEP_SERVICE_PORT_API"));
   sources.variables = {"EVERSTEP_IO_THRADS"};
-  EXPECT_THAT(FaultsOf(sources), HasSubstr("EVERSTEP_IO_THRADS: there is no such setting; did you "
-                                           "mean 'EVERSTEP_IO_THREADS'?"));
+  EXPECT_THAT(FaultsOf(sources), HasSubstr("EVERSTEP_IO_THRADS: unknown setting; did you mean "
+                                           "'EVERSTEP_IO_THREADS'?"));
 }
 
 TEST(SettingsTest, TenantsReadTheVariablesThatAreListedForThem) {

@@ -109,7 +109,7 @@ feed "broken
 $(step Completed zz s1)
 $(started c)" log append --store "$store" --summary
 expect "events after an error are still appended" '((status == 3)) && lines 3 && says "\"line\":3,\"runId\":\"c\""'
-expect "the summary counts what happened" 'says "1 event appended, 1 refused, 1 not valid" err'
+expect "the summary counts what happened" 'says "1 event appended, 1 refused, 1 invalid" err'
 feed "broken
 $(started d)" log append --store "$store" --batch 1 --fail-fast
 expect "--fail-fast stops at the first error" '((status == 3)) && lines 1 && says "\"line\":1,\"error\""'

@@ -28,5 +28,5 @@ expect "it knows the state" 'grep -q "invoice-7 is RUNNING: 1 of 1 steps done, o
 "$program" "$work/store" >"$work/out" 2>&1
 status=$?
 expect "running it again appends nothing twice" \
-  '((status == 0)) && (($(grep -c "and was there before" "$work/out") == 4))'
+  '((status == 0)) && (($(grep -c "(a duplicate)" "$work/out") == 4))'
 exit $((failures > 0))

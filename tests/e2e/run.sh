@@ -148,6 +148,30 @@ run secret list
 expect "secrets are listed by name" '((status == 0)) && says billing/key && ! says hidden'
 run secret remove billing/key
 expect "and removed" '((status == 0)) && run secret list && ! says billing/key'
+for nothing in '\r\n' '\0' ''; do
+  printf "$nothing" | timeout 10 "$everstep" secret set nothing >out 2>err
+  status=$?
+  expect "a secret without a value is refused" '((status == 2)) && says "no value for a secret" err'
+done
+timeout 10 "$everstep" secret set nothing >out 2>err <&-
+status=$?
+expect "so is a closed standard input" '((status == 2)) && says "standard input cannot be read" err'
+mv data/secrets data/away
+run secret list
+expect "a lost file of secrets is an error" '((status == 4)) && says "secrets is missing" err'
+echo hidden | timeout 10 "$everstep" secret set billing/key >out 2>err
+status=$?
+expect "and is not begun anew" '((status == 4)) && [[ ! -e data/secrets ]]'
+mv data/away data/secrets
+mv data/secrets.key data/away
+echo hidden | timeout 10 "$everstep" secret set billing/key >out 2>err
+status=$?
+expect "a lost key is not replaced" '((status == 4)) && says "secrets.key is missing" err && [[ ! -e data/secrets.key ]]'
+run doctor
+expect "doctor reports it" '((status == 7)) && says "fail  secrets"'
+mv data/away data/secrets.key
+run doctor
+expect "doctor reads the secrets" 'says "ok    secrets"'
 
 # ---- reading a store that no process has open
 run ls --status completed
@@ -191,7 +215,7 @@ expect "a killed run keeps its state" '((status == 0)) && says RUNNING && says "
 run why "$slow"
 expect "why says what it waits for" '((status == 0)) && says "two"'
 run run slow.yaml
-expect "the same command continues the run" '((status == 0)) && says "going on with $slow" && says "is COMPLETED"'
+expect "the same command continues the run" '((status == 0)) && says "continuing with $slow" && says "is COMPLETED"'
 expect "a completed step is not run again, an interrupted one is" \
   '(($(grep -c one effects) == 1 && $(grep -c two effects) == 2 && $(grep -c three effects) == 1))'
 
@@ -203,7 +227,7 @@ kill -INT "$child"
 finish paused
 slow=$(newest slow)
 expect "Ctrl-C pauses the run after the running step: exit 9" \
-  '((status == 9)) && says "is PAUSED" && says "go on with: everstep run slow.yaml" && lines 1 effects'
+  '((status == 9)) && says "is PAUSED" && says "continue with: everstep run slow.yaml" && lines 1 effects'
 run signal "$slow" resume
 expect "a run without a process can be resumed" '((status == 0)) && says ACCEPTED'
 run signal "$slow" PAUSE --reason "not today" --signal-id s-1
@@ -277,7 +301,7 @@ finish owner
 expect "the owner ends with its own run" '((status == 0)) && says "\"amount\":7"'
 child=$visitor
 finish visitor
-expect "the visitor continues its run when the owner has ended" '((status == 0)) && says "going on with visited" && says "is COMPLETED"'
+expect "the visitor continues its run when the owner has ended" '((status == 0)) && says "continuing with visited" && says "is COMPLETED"'
 wait_for 'says RunCompleted follower.out'
 kill -INT "$follower"
 child=$follower

@@ -108,7 +108,7 @@ expect "signals are decided by the server" '((status == 0)) && says "CANCEL of a
 run signal nobody cancel
 expect "an unknown run is not found" '((status == 4))'
 run run parent.yaml
-expect "a plan that references another plan file is refused with a reason" '((status == 3)) && says "which a server does not see" err'
+expect "a plan that references another plan file is refused with a reason" '((status == 3)) && says "a local file that the server cannot read" err'
 run start unknown-plan
 expect "an unknown plan is not found" '((status == 4)) && says PLAN_NOT_FOUND err'
 begin paused run asks.yaml --run-id asks-3
@@ -164,7 +164,7 @@ expect "doctor checks the server of the environment" '((status == 0)) && says "o
 EVERSTEP_TOKEN=est_wrong run doctor
 expect "doctor uses the token of the environment" '((status == 7)) && says UNAUTHENTICATED'
 run audit verify
-expect "the audit log verifies" '((status == 0)) && says "in order" && says "head: entry"'
+expect "the audit log verifies" '((status == 0)) && says "intact" && says "head: entry"'
 
 # ---- stopping and restarting
 run start naps.yaml --run-id naps
@@ -239,7 +239,7 @@ expect "tokens can be created without a server" '((status == 0)) && [[ $(cat out
 run token list --output json
 expect "tokens can be listed without a server" '((status == 0)) && says "\"name\": \"night\"" && says "\"tenantId\": \"acme\""'
 run token create night --role emperor
-expect "unknown roles are refused without a server" '((status == 2)) && says "no role" err'
+expect "unknown roles are refused without a server" '((status == 2)) && says "unknown role" err'
 run token revoke nobody
 expect "an unknown token is reported" '((status == 4)) && says "there is no token" err'
 run audit verify
@@ -293,7 +293,7 @@ unservable() {
 }
 unservable 'listen: foo' "listen (unservable.yaml:1:9): 'foo' is not HOST:PORT"
 unservable 'listen: 127.0.0.1:99999' 'a port up to 65535'
-unservable 'dev: true\nlisten: 0.0.0.0:7809' 'loopback only'
+unservable 'dev: true\nlisten: 0.0.0.0:7809' 'only loopback addresses are allowed'
 unservable 'tls: {certificate: no.pem, key: no.pem}' 'no.pem'
 unservable 'ioThreads: 1000000000' 'is at most 256'
 EVERSTEP_IO_THRADS=2 run config check
