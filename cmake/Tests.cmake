@@ -39,6 +39,7 @@ list(FILTER test_support EXCLUDE REGEX "_test\\.cc$")
 set(slow_tests ${CMAKE_SOURCE_DIR}/tests/engine_simulation_test.cc
     ${CMAKE_SOURCE_DIR}/tests/store_crash_test.cc
     ${CMAKE_SOURCE_DIR}/tests/store_damage_test.cc
+    ${CMAKE_SOURCE_DIR}/tests/store_log_damage_test.cc
     ${CMAKE_SOURCE_DIR}/tests/schema_equivalence_test.cc
     ${CMAKE_SOURCE_DIR}/src/serve/server_hostile_test.cc)
 if(EVERSTEP_SANITIZE)

@@ -321,6 +321,12 @@ class StoreDamage : public testing::Test {
           [&](const fs::path& store) { WriteFile(store / name, bytes.substr(0, at)); });
     }
   }
+  void Overwrite(bool killed, const std::string& name) {
+    const std::string bytes = ReadFile(fs::path(specimen_.files(killed)) / name);
+    if (bytes.empty()) return;
+    Try(killed, KindOf(name), "all zeros", name,
+        [&](const fs::path& store) { WriteFile(store / name, std::string(bytes.size(), '\0')); });
+  }
   void Remove(bool killed, const std::string& name) {
     Try(killed, KindOf(name), "removed", name,
         [&](const fs::path& store) { fs::remove(store / name); });
@@ -410,6 +416,7 @@ TEST_F(StoreDamage, IsNeverMistakenForAnEmptyTail) {
       ZeroBlocks(killed, name, many / 3);
       SwapBlocks(killed, name, many / 6);
       Truncate(killed, name, many / 2);
+      Overwrite(killed, name);
       Remove(killed, name);
       ReplaceAll(killed, name);
     }

@@ -1,5 +1,6 @@
 #include "data_folder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
-#include "store/directory_lock.h"
+#include "base/disk_error.h"
+#include "base/unique_fd.h"
 
 namespace everstep::cli {
 namespace {
@@ -35,6 +38,16 @@ std::string CommandLineOf(int process) {
   constexpr std::size_t kShown = 120;
   return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
 }
+
+// Returns "process 4711 (everstep run plan.yaml)".
+std::string ProcessText(int process) {
+  const std::string line = CommandLineOf(process);
+  return "process " + std::to_string(process) + (line.empty() ? "" : " (" + line + ")");
+}
+
+constexpr std::string_view kStoreNote =
+    "The directory `store` beside this file was created. While this file is here, a missing store\n"
+    "is an error: restore a backup of it. Remove this file to begin with an empty store.\n";
 
 }  // namespace
 
@@ -75,18 +88,54 @@ EngineOptions Folder::Options() const {
   return options;
 }
 
-int Folder::Owner() const { return DirectoryLockOwner(store()); }
+Result<DirectoryLock> Folder::Own() const {
+  auto lock = DirectoryLock::Take(path_);
+  if (lock || lock.error().code != ErrorCode::kStoreLocked) return lock;
+  Error error{ErrorCode::kStoreLocked, path_ + ": another process owns the data folder", {}};
+  if (const int process = DirectoryLockOwner(path_); process != 0) {
+    error.message = path_ + ": " + ProcessText(process) + " owns the data folder";
+  }
+  return WithOwner(std::move(error), store());
+}
 
-bool Folder::Owned() const { return DirectoryLockHeld(store()); }
+int Folder::Owner() const {
+  const int process = DirectoryLockOwner(path_);
+  return process != 0 ? process : DirectoryLockOwner(store());
+}
+
+bool Folder::Owned() const { return DirectoryLockHeld(path_) || DirectoryLockHeld(store()); }
+
+bool Folder::HadStore() const {
+  std::error_code failed;
+  return fs::exists(store_marker(), failed);
+}
+
+Status Folder::NoteStore() const {
+  if (HadStore()) return Ok();
+  const auto failed = [this] { return DiskError(store_marker(), errno); };
+  const UniqueFd file(::open(store_marker().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!file) return failed();
+  const ssize_t written = ::write(file.get(), kStoreNote.data(), kStoreNote.size());
+  if (written != static_cast<ssize_t>(kStoreNote.size())) return failed();
+  if (::fsync(file.get()) != 0) return failed();
+  const UniqueFd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) != 0) return failed();
+  return Ok();
+}
+
+Error Folder::Explain(Error error) const {
+  if (error.code != ErrorCode::kStoreNotFound || !HadStore()) return error;
+  error.message = store() + ": the store is missing, but this folder has had one. Restore a " +
+                  "backup: everstep log restore BACKUP --store " + store() +
+                  ". To begin with an empty store instead, remove " + store_marker();
+  return error;
+}
 
 Error WithOwner(Error error, const std::string& store) {
   if (error.code != ErrorCode::kStoreLocked) return error;
   const int process = DirectoryLockOwner(store);
   if (process == 0) return error;
-  error.message = store + ": process " + std::to_string(process) + " owns the store";
-  if (const std::string line = CommandLineOf(process); !line.empty()) {
-    error.message += " (" + line + ")";
-  }
+  error.message = store + ": " + ProcessText(process) + " owns the store";
   return error;
 }
 

@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "everstep/engine.h"
 #include "everstep/result.h"
+#include "store/directory_lock.h"
 
 namespace everstep::cli {
 
@@ -27,6 +28,7 @@ class Folder {
   std::string artifacts() const { return path_ + "/artifacts"; }
   std::string secrets() const { return path_ + "/secrets"; }
   std::string socket() const { return path_ + "/owner.sock"; }
+  std::string store_marker() const { return path_ + "/has-store"; }
 
   // Creates the folder, accessible to its user only, if it does not exist.
   Status Make() const;
@@ -34,10 +36,22 @@ class Folder {
   // Returns the options to open an engine on this folder.
   EngineOptions Options() const;
 
-  // Returns the process that has the store open for writing; 0 if there is none or it is not
-  // visible.
+  // Makes this process the owner of the folder until the lock is gone. The store has a lock of its
+  // own, but it goes with the store's directory when that is moved. kStoreLocked names the owner.
+  Result<DirectoryLock> Own() const;
+
+  // Returns the process that owns the folder or has its store open for writing; 0 if there is none
+  // or it is not visible.
   int Owner() const;
   bool Owned() const;
+
+  // Whether the folder has had a store: it has a file that says so. A store that is missing then is
+  // lost, not new.
+  bool HadStore() const;
+  // Durably creates that file if it does not exist.
+  Status NoteStore() const;
+  // Returns `error`; STORE_NOT_FOUND says what to do if the folder has had a store.
+  Error Explain(Error error) const;
 
  private:
   std::string path_;

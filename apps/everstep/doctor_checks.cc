@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/timestamp.h"
 #include "base/unique_fd.h"
 #include "client/api_client.h"
@@ -78,6 +79,18 @@ Finding Ready(const std::string& address, const std::string& body, std::string t
   const std::string what = body.substr(begin, body.find('\n', begin) - begin);
   return {kWarn, "server", address + " is ready, but " + what,
           "check its clock, and keep it with NTP"};
+}
+
+// Whether the folder has an owner that does not have the store in it open. An owner that starts
+// takes the folder first, so this waits for a moment.
+bool LostByOwner(const Folder& folder) {
+  constexpr int kLooks = 20;
+  constexpr std::chrono::milliseconds kPause{50};
+  for (int look = 0; look < kLooks; ++look) {
+    if (!DirectoryLockHeld(folder.path()) || DirectoryLockHeld(folder.store())) return false;
+    PauseForOthers(kPause);
+  }
+  return true;
 }
 
 }  // namespace
@@ -151,15 +164,24 @@ Finding CheckSyncs(const Folder& folder) {
 }
 
 Finding CheckStore(const Folder& folder) {
-  if (!Exists(folder.store())) return Fine("store", "no store yet");
-  if (const int owner = folder.Owner(); owner > 0) {
+  if (LostByOwner(folder)) {
+    return {kFail, "store", "the owner of the folder does not have " + folder.store() + " open",
+            "if it was moved or replaced: stop the owner, then put the right one in place"};
+  }
+  if (const int owner = DirectoryLockOwner(folder.store()); owner > 0) {
     return Fine("store", "process " + std::to_string(owner) + " has it open");
   }
+  std::error_code failed;
+  const bool is_there = Exists(folder.store()) && !fs::is_empty(folder.store(), failed);
+  if (!is_there && !folder.HadStore()) return Fine("store", "no store yet");
   const auto log = OpenToRead(folder);
-  if (log)
-    return Fine("store", folder.Owned() ? "a process has it open" : "can be opened; not in use");
-  return {kFail, "store", std::string(Name(log.error().code)) + ": " + log.error().message,
-          "see 'everstep help " + std::string(Name(log.error().code)) + "'"};
+  if (log) {
+    const bool in_use = DirectoryLockHeld(folder.store());
+    return Fine("store", in_use ? "a process has it open" : "can be opened; not in use");
+  }
+  const Error error = folder.Explain(log.error());
+  return {kFail, "store", std::string(Name(error.code)) + ": " + error.message,
+          "see 'everstep help " + std::string(Name(error.code)) + "'"};
 }
 
 Finding CheckHandles(const ServerOptions& options) {

@@ -66,6 +66,7 @@ std::string JsonOf(const SalvagedLog& log, const std::string& gap_file) {
   json.BeginArray();
   for (const std::string& damage : log.damage) json.String(damage);
   json.EndArray();
+  json.Member("rowsLost", log.rows_lost);
   json.Key("incomplete");
   json.BeginArray();
   for (const SalvagedLog::Run& run : log.incomplete) {
@@ -100,13 +101,14 @@ std::string TextOf(const SalvagedLog& log, const std::string& gap_file, const Lo
   }
   text += "copied " + CountText(log.runs, "run", "runs") + ", " +
           CountText(log.events, "event", "events");
-  if (log.incomplete.empty()) {
-    return text + (log.damage.empty() ? "; nothing is missing\n"
-                                      : "; data in the damaged places may be lost, but no run is "
-                                        "known to be incomplete\n");
+  if (!log.incomplete.empty()) {
+    text += "; " + CountText(log.incomplete.size(), "run is", "runs are") +
+            " incomplete and quarantined or left out";
   }
-  return text + "; " + CountText(log.incomplete.size(), "run is", "runs are") +
-         " incomplete and quarantined or left out\n";
+  if (log.rows_lost) return text + "; rows could not be read: whole runs may be missing, too\n";
+  if (!log.incomplete.empty()) return text + "\n";
+  return text + (log.damage.empty() ? "; nothing is missing\n"
+                                    : "; all tables and log files could be read\n");
 }
 
 ExitCode Run(const Arguments& arguments, Output& out) {

@@ -42,7 +42,7 @@ ServerOptions OptionsOf(const ServeSettings& settings, const Folder& folder) {
   options.engine.log.directory = places.log.directory;
   options.engine.tools.artifact_directory = places.tools.artifact_directory;
   options.engine.tools.secrets_file = places.tools.secrets_file;
-  options.engine.log.create_if_missing = true;
+  options.engine.log.create_if_missing = !folder.HadStore();
   options.data_directory = folder.path();
   options.api.version = EVERSTEP_VERSION;
   options.api.slow_request = settings.slow_request;
@@ -111,7 +111,13 @@ ExitCode ServeUntilStopped(const ServerOptions& options, const ServeSettings& se
   AnswerInterrupts(0);
   auto server = Server::Start(options);
   AnswerInterrupts(1);
-  if (!server) return Fail(WithOwner(server.error(), folder.store()), out);
+  if (!server) return Fail(WithOwner(folder.Explain(server.error()), folder.store()), out);
+  if (const Status noted = folder.NoteStore(); !noted) {
+    log.Write({LogLevel::kWarn,
+               "server.folder",
+               "the next start will not notice if the store is missing",
+               {{"error", noted.error().message}}});
+  }
   auto socket = OwnerSocket::Listen(folder, (*server)->engine(), alerts);
   if (!socket) {
     log.Write({LogLevel::kWarn,
@@ -144,6 +150,8 @@ ExitCode Run(const Arguments& arguments, Output& out) {
   if (!loaded) return Fail(loaded.error(), out);
   if (const Status fit = CheckServable(*loaded); !fit) return Fail(fit.error(), out);
   if (const Status made = folder->Make(); !made) return Fail(made.error(), out);
+  const auto owned = folder->Own();
+  if (!owned) return Fail(owned.error(), out);
   const ServeSettings& settings = loaded->settings;
   StreamLog log(LogOptionsOf(settings), SystemClock());
   for (const std::string& variable : loaded->strange_variables) {

@@ -53,25 +53,38 @@ class Errand {
     options.create_if_missing = false;
     options.read_only = true;
     const auto log = Log::Open(options);
-    if (!log) return Fail(log.error(), out_);
+    if (!log) return Fail(folder_.Explain(log.error()), out_);
     return command_.on_log({arguments_, body_, **log, out_});
   }
 
-  // Returns nothing if another process has the store open.
+  // Returns nothing if another process owns the folder or has the store open.
   std::optional<ExitCode> OnEngine() {
+    const auto owned = folder_.Own();
+    if (!owned && owned.error().code == ErrorCode::kStoreLocked) {
+      locked_ = owned.error();
+      return std::nullopt;
+    }
+    if (!owned && owned.error().code != ErrorCode::kStoreNotFound) {
+      return Fail(owned.error(), out_);
+    }
     EngineOptions options = folder_.Options();
-    options.log.create_if_missing = command_.as_owner;
+    options.log.create_if_missing = command_.as_owner && !folder_.HadStore();
     options.passive = !command_.as_owner;
     AlertBoard alerts;
     options.on_alert = [&alerts](const Alert& alert) { alerts.Raise(alert); };
     auto engine = Engine::Open(std::move(options));
     if (!engine) {
-      if (engine.error().code != ErrorCode::kStoreLocked) return Fail(engine.error(), out_);
+      if (engine.error().code != ErrorCode::kStoreLocked) {
+        return Fail(folder_.Explain(engine.error()), out_);
+      }
       locked_ = std::move(engine).error();
       return std::nullopt;
     }
     std::unique_ptr<OwnerSocket> socket;
     if (command_.as_owner) {
+      if (const Status noted = folder_.NoteStore(); !noted) {
+        out_.WriteError("everstep: " + noted.error().message + "\n");
+      }
       auto listening = OwnerSocket::Listen(folder_, **engine, alerts);
       if (listening) {
         socket = *std::move(listening);

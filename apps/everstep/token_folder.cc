@@ -151,11 +151,9 @@ class OfflineTokens {
 
 Result<std::string> ChangeTokens(const Folder& folder, const TokenOrder& order) {
   if (const Status made = folder.Make(); !made) return made.error();
-  LogOptions options;
-  options.directory = folder.store();
-  const auto store = Log::Open(options);
-  if (!store) {
-    Error error = WithOwner(store.error(), folder.store());
+  auto owned = folder.Own();
+  if (!owned) {
+    Error error = std::move(owned).error();
     if (error.code == ErrorCode::kStoreLocked) error.message += "; use --server URL";
     return error;
   }

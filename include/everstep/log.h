@@ -234,7 +234,9 @@ Status RestoreLog(const std::string& backup, const std::string& directory);
 
 struct SalvagedLog {
   std::vector<std::string> damage;  // damage found in the files; empty: they are intact
-  std::uint64_t runs = 0;           // in the new store
+  // Rows could not be read. Runs of which nothing else is left are missing and not in `incomplete`.
+  bool rows_lost = false;
+  std::uint64_t runs = 0;  // in the new store
   std::uint64_t events = 0;
   struct Run {
     std::string run_id;  // "run no 7" if its id is lost

@@ -40,7 +40,7 @@ Status RestoreLog(const std::string& backup, const std::string& directory) {
   if (!fs::is_directory(backup, failed)) {
     return Error{ErrorCode::kStoreNotFound, "there is no backup in " + backup, {}};
   }
-  if (fs::exists(directory, failed)) {
+  if (fs::exists(directory, failed) && !fs::is_empty(directory, failed)) {
     return Error{ErrorCode::kStoreExists, directory + " exists; restore into a new directory", {}};
   }
   // Copy to a temporary name first, so that `directory` is complete if it exists.
@@ -77,6 +77,7 @@ Result<SalvagedLog> SalvageLog(
   if (!report) return std::move(report).error();
   SalvagedLog log;
   log.damage = std::move(report->damage);
+  log.rows_lost = report->rows_lost;
   log.runs = report->runs;
   log.events = report->events;
   log.events_after_gaps = report->events_after_gaps;

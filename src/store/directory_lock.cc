@@ -24,13 +24,20 @@ UniqueFd OpenDirectory(const std::string& directory) {
 }  // namespace
 
 Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
-  UniqueFd fd = OpenDirectory(directory);
-  if (!fd) return Error{ErrorCode::kStoreIo, directory + ": " + std::strerror(errno), {}};
   constexpr int kTries = 20;
   constexpr std::chrono::milliseconds kPause{5};
   for (int tries = 0; tries < kTries; ++tries) {
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return DirectoryLock(std::move(fd));
-    if (errno != EWOULDBLOCK) {
+    UniqueFd fd = OpenDirectory(directory);
+    if (!fd) {
+      const bool missing = errno == ENOENT;
+      const std::string reason = missing ? "does not exist" : std::strerror(errno);
+      return Error{
+          missing ? ErrorCode::kStoreNotFound : ErrorCode::kStoreIo, directory + ": " + reason, {}};
+    }
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+      DirectoryLock lock(directory, std::move(fd));
+      if (lock.InPlace()) return lock;
+    } else if (errno != EWOULDBLOCK) {
       const std::string reason = std::strerror(errno);
       return Error{ErrorCode::kStoreIo, directory + ": cannot be locked: " + reason, {}};
     }

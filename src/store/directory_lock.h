@@ -1,9 +1,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "everstep/result.h"
+#include "store/file_identity.h"
 
 namespace everstep {
 
@@ -12,12 +14,19 @@ namespace everstep {
 // releases the lock when the process ends, for whatever reason.
 class DirectoryLock {
  public:
-  // kStoreLocked if this or another process holds the lock; kStoreIo. Retries for a moment, because
-  // DirectoryLockHeld briefly takes the lock too.
+  // kStoreLocked if this or another process holds the lock; kStoreNotFound if the directory does
+  // not exist; kStoreIo. Retries for a moment, because DirectoryLockHeld briefly takes the lock
+  // too.
   static Result<DirectoryLock> Take(const std::string& directory);
 
+  // Whether the path still names the locked directory. If it does not, the directory was moved,
+  // removed or replaced, and another process may own what is there now.
+  bool InPlace() const { return IsNameOf(path_, directory_.get()); }
+
  private:
-  explicit DirectoryLock(UniqueFd directory) : directory_(std::move(directory)) {}
+  DirectoryLock(std::string path, UniqueFd directory)
+      : path_(std::move(path)), directory_(std::move(directory)) {}
+  std::string path_;
   UniqueFd directory_;
 };
 

@@ -75,6 +75,7 @@ class KeyedStore final : public StateStore {
   mutable FirstDamage damage_;
   const StoreAccess access_;
   std::atomic<bool> stopped_ = false;
+  std::string stop_reason_;  // written once, before stopped_
   mutable std::mutex heads_mutex_;
   StoreHeads heads_;
   // Used by the functions that write: one caller at a time.
@@ -192,7 +193,9 @@ Status KeyedStore::MayWrite() const {
   }
   if (stopped_.load(std::memory_order_acquire)) {
     return Error{ErrorCode::kStoreStopped,
-                 "an earlier write failed, so it is unknown what is durable; reopen the store",
+                 "an earlier write failed, so it is unknown what is durable; reopen the store. The "
+                 "failure: " +
+                     stop_reason_,
                  {}};
   }
   return Ok();
@@ -207,6 +210,7 @@ Status KeyedStore::Write(WriteBatch& batch, const StoreHeads& after) {
   }
   counts_.Drop();
   if (written.error().code == ErrorCode::kStoreFull) return written;
+  if (!stopped_.load(std::memory_order_relaxed)) stop_reason_ = written.error().message;
   stopped_.store(true, std::memory_order_release);
   return Error{ErrorCode::kIndeterminate, written.error().message, {}};
 }

@@ -74,15 +74,20 @@ std::size_t WriteAt(int fd, std::uint64_t offset, std::string_view bytes) {
 
 class OwnersLogFile final : public rocksdb::FSWritableFile {
  public:
-  OwnersLogFile(std::string path, UniqueFd fd, const FileOptions& options, StoreMark& mark)
+  OwnersLogFile(std::string path, UniqueFd fd, const FileOptions& options, StoreMark& mark,
+                HeldFiles& held)
       : FSWritableFile(options),
         path_(std::move(path)),
-        number_(LogNumber(NameOf(path_))),
+        name_(NameOf(path_)),
         fd_(std::move(fd)),
-        mark_(mark) {}
+        mark_(mark),
+        held_(held) {}
 
   using FSWritableFile::Append;
   IOStatus Append(const Slice& data, const IOOptions&, IODebugContext*) override {
+    if (head_.size() < kFirstRowBytes) {
+      head_.append(data.data(), std::min(data.size(), kFirstRowBytes - head_.size()));
+    }
     if (size_ + data.size() > zeroed_to_) FillAhead(size_ + data.size());
     const std::size_t written = WriteAt(fd_.get(), size_, {data.data(), data.size()});
     size_ += written;
@@ -95,7 +100,8 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   IOStatus Flush(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
     if (::fdatasync(fd_.get()) != 0) return Failed(path_);
-    mark_.LogSynced(number_, size_);
+    mark_.LogSynced(LogNumber(name_), size_, FirstRowIn(head_));
+    held_.Synced(name_, size_);
     return IOStatus::OK();
   }
   bool IsSyncThreadSafe() const override { return true; }
@@ -122,9 +128,11 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   }
 
   const std::string path_;
-  const std::uint64_t number_;
+  const std::string name_;
   UniqueFd fd_;
   StoreMark& mark_;
+  HeldFiles& held_;
+  std::string head_;  // the bytes with the number of the first row
   std::uint64_t size_ = 0;
   std::uint64_t zeroed_to_ = 0;
 };
@@ -153,9 +161,12 @@ class OwnersTable final : public rocksdb::FSWritableFileOwnerWrapper {
 // A MANIFEST. Records in the mark how much of it is synced.
 class OwnersManifest final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  OwnersManifest(std::uint64_t number, std::unique_ptr<rocksdb::FSWritableFile> file,
-                 StoreMark& mark)
-      : FSWritableFileOwnerWrapper(std::move(file)), number_(number), mark_(mark) {}
+  OwnersManifest(std::string name, std::unique_ptr<rocksdb::FSWritableFile> file, StoreMark& mark,
+                 HeldFiles& held)
+      : FSWritableFileOwnerWrapper(std::move(file)),
+        name_(std::move(name)),
+        mark_(mark),
+        held_(held) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
     const IOStatus intact = RefuseIfDamaged();
@@ -181,11 +192,14 @@ class OwnersManifest final : public rocksdb::FSWritableFileOwnerWrapper {
     return appended;
   }
   IOStatus Note(IOStatus synced) {
-    return synced.ok() ? StatusOf(mark_.ManifestSynced(number_, bytes_)) : synced;
+    if (!synced.ok()) return synced;
+    held_.Synced(name_, bytes_);
+    return StatusOf(mark_.ManifestSynced(ManifestNumber(name_), bytes_));
   }
 
-  const std::uint64_t number_;
+  const std::string name_;
   StoreMark& mark_;
+  HeldFiles& held_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -253,18 +267,24 @@ class VisitorsLogFile final : public rocksdb::FSSequentialFile {
 
 class OwnersFiles final : public rocksdb::FileSystemWrapper {
  public:
-  OwnersFiles(const std::shared_ptr<FileSystem>& files, StoreMark& mark)
-      : FileSystemWrapper(files), mark_(mark) {}
+  OwnersFiles(const std::shared_ptr<FileSystem>& files, StoreMark& mark, HeldFiles& held)
+      : FileSystemWrapper(files), mark_(mark), held_(held) {}
   const char* Name() const override { return "everstep.OwnersFiles"; }
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
-    if (IsLog(path)) return NewLog(path, options, file);
-    IOStatus made = FileSystemWrapper::NewWritableFile(path, options, file, debug);
-    const std::uint64_t manifest = ManifestNumber(NameOf(path));
-    if (made.ok() && manifest != 0) {
-      *file = std::make_unique<OwnersManifest>(manifest, std::move(*file), mark_);
+    if (!held_.Contains(path)) {
+      return FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    }
+    IOStatus made = CheckDirectory();
+    if (!made.ok()) return made;
+    const std::string name(NameOf(path));
+    if (LogNumber(name) != 0) return NewLog(path, options, file);
+    made = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    if (made.ok() && ManifestNumber(name) != 0) {
+      held_.Created(name);
+      *file = std::make_unique<OwnersManifest>(name, std::move(*file), mark_, held_);
     } else if (made.ok() && path.ends_with(".sst")) {
       *file = std::make_unique<OwnersTable>(std::move(*file));
     }
@@ -272,15 +292,23 @@ class OwnersFiles final : public rocksdb::FileSystemWrapper {
   }
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
                       IODebugContext* debug) override {
-    if (IsLog(path)) {
-      const IOStatus noted = StatusOf(mark_.LogDropped(LogNumber(NameOf(path))));
-      if (!noted.ok()) return noted;
+    if (held_.Contains(path)) {
+      const IOStatus ours = CheckDirectory();
+      if (!ours.ok()) return ours;
+      const std::string name(NameOf(path));
+      if (LogNumber(name) != 0) {
+        const IOStatus noted = StatusOf(mark_.LogDropped(LogNumber(name)));
+        if (!noted.ok()) return noted;
+      }
+      held_.Dropped(name);
     }
     return FileSystemWrapper::DeleteFile(path, options, debug);
   }
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* debug) override {
-    IOStatus renamed = FileSystemWrapper::RenameFile(from, to, options, debug);
+    if (!held_.Contains(to)) return FileSystemWrapper::RenameFile(from, to, options, debug);
+    IOStatus renamed = CheckDirectory();
+    if (renamed.ok()) renamed = FileSystemWrapper::RenameFile(from, to, options, debug);
     if (!renamed.ok() || NameOf(to) != "CURRENT") return renamed;
     // The mark must not be ahead of CURRENT, not even after a power failure.
     IOStatus synced = SyncDirectoryOf(to);
@@ -288,6 +316,11 @@ class OwnersFiles final : public rocksdb::FileSystemWrapper {
   }
 
  private:
+  IOStatus CheckDirectory() const {
+    if (held_.DirectoryInPlace()) return IOStatus::OK();
+    return IOStatus::IOError("the directory of the store was moved, removed or replaced");
+  }
+
   static IOStatus SyncDirectoryOf(const std::string& path) {
     const std::string directory = path.substr(0, path.rfind('/'));
     const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -298,11 +331,13 @@ class OwnersFiles final : public rocksdb::FileSystemWrapper {
                   std::unique_ptr<rocksdb::FSWritableFile>* file) {
     UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!fd) return Failed(path);
-    *file = std::make_unique<OwnersLogFile>(path, std::move(fd), options, mark_);
+    held_.Created(std::string(NameOf(path)));
+    *file = std::make_unique<OwnersLogFile>(path, std::move(fd), options, mark_, held_);
     return IOStatus::OK();
   }
 
   StoreMark& mark_;
+  HeldFiles& held_;
 };
 
 class VisitorsFiles final : public rocksdb::FileSystemWrapper {
@@ -323,8 +358,8 @@ class VisitorsFiles final : public rocksdb::FileSystemWrapper {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewOwnersEnv(StoreMark& mark) {
-  return rocksdb::NewCompositeEnv(std::make_shared<OwnersFiles>(FileSystem::Default(), mark));
+std::unique_ptr<rocksdb::Env> NewOwnersEnv(StoreMark& mark, HeldFiles& held) {
+  return rocksdb::NewCompositeEnv(std::make_shared<OwnersFiles>(FileSystem::Default(), mark, held));
 }
 
 std::unique_ptr<rocksdb::Env> NewVisitorsEnv() {

@@ -130,7 +130,7 @@ void Scanner::TakeWrite(std::string_view write) {
       if (scan_.first_row == 0) scan_.first_row = row;
       scan_.next_row = row + rows;
     }
-    if (visit_) visit_(write);
+    if (visit_) visit_(row, write);
   }
   if (!broken_) {
     scan_.whole_to = offset_;
@@ -150,6 +150,11 @@ LogRecord WholeRecord(std::string_view rest) {
   const std::uint32_t crc = Crc32c(rest.substr(kLogHeadBytes - 1, length + 1));  // with the type
   if (masked != ((crc >> 15 | crc << 17) + 0xa282ead8U)) return {};
   return {static_cast<LogRecordType>(type), kLogHeadBytes + length};
+}
+
+std::uint64_t FirstRowIn(std::string_view head) {
+  if (head.size() < kFirstRowBytes) return 0;
+  return LittleEndian(head.substr(kLogHeadBytes, sizeof(std::uint64_t)));
 }
 
 Result<LogScan> ScanLog(const std::string& path, LogContent content, const VisitBatch& visit) {

@@ -31,6 +31,11 @@ struct LogRecord {
 };
 LogRecord WholeRecord(std::string_view rest);
 
+// Returns the number of the first row in a write-ahead log, given its first bytes; zero if `head`
+// is shorter than kFirstRowBytes. Nothing is checked.
+inline constexpr std::size_t kFirstRowBytes = kLogHeadBytes + sizeof(std::uint64_t);
+std::uint64_t FirstRowIn(std::string_view head);
+
 // The result of scanning a log file.
 struct LogScan {
   std::uint64_t file_bytes = 0;
@@ -53,9 +58,10 @@ enum class LogContent : std::uint8_t {
   kEdits,   // a MANIFEST: the contents of its records are not checked
 };
 
-// Reads the whole file. Calls `visit` with every whole write batch, including those after damage.
-// kStoreNotFound if the file does not exist, kStoreIo if it cannot be read.
-using VisitBatch = std::function<void(std::string_view batch)>;
+// Reads the whole file. Calls `visit` with every whole write batch, including those after damage,
+// and the number of its first row. kStoreNotFound if the file does not exist, kStoreIo if it cannot
+// be read.
+using VisitBatch = std::function<void(std::uint64_t first_row, std::string_view batch)>;
 Result<LogScan> ScanLog(const std::string& path, LogContent content, const VisitBatch& visit = {});
 
 }  // namespace everstep

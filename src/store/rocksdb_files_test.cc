@@ -166,10 +166,52 @@ TEST_F(RocksdbFiles, AMarkInAStoreOfAFormatWithoutMarksIsIgnored) {
     bench.StartedRun("run-1");
   }
   WriteFile("FORMAT", "everstep log 1\n");
-  ASSERT_TRUE(StoreMark::Create(path_, {.last_row = 1'000'000, .log_number = 99, .log_bytes = 7}));
+  ASSERT_TRUE(StoreMark::Create(path_, {.log_number = 99, .log_bytes = 7}));
   EXPECT_TRUE(*Open({.read_only = true})->Read()->FindRun(RunId("run-1")));
   EXPECT_TRUE(*Open()->Read()->FindRun(RunId("run-1")));
-  EXPECT_LT(ReadMark(path_)->last_row, 1'000'000U);
+  EXPECT_LT(ReadMark(path_)->log_number, 99U);
+}
+
+TEST_F(RocksdbFiles, AFormatWithoutMarksInAStoreWhoseMarkCountsRowsIsDamage) {
+  {
+    StoreWorkbench bench(Open());
+    bench.StartedRun("run-1");
+  }
+  WriteFile("FORMAT", "everstep log 1\n");
+  for (const bool read_only : {false, true}) {
+    const Error error = OpenFails({.read_only = read_only});
+    EXPECT_EQ(error.code, ErrorCode::kStoreCorrupt);
+    EXPECT_THAT(error.message, HasSubstr("FORMAT is damaged: it says format 1"));
+    EXPECT_THAT(error.message, HasSubstr("everstep log salvage"));
+  }
+}
+
+TEST_F(RocksdbFiles, AStoreWithoutFormatAndCurrentIsDamagedAndNotNew) {
+  {
+    StoreWorkbench bench(Open());
+    bench.StartedRun("run-1");
+  }
+  std::filesystem::remove(path_ + "/FORMAT");
+  std::filesystem::remove(path_ + "/CURRENT");
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreCorrupt);
+  std::filesystem::remove(path_ + "/MARK");
+  EXPECT_EQ(OpenFails().code, ErrorCode::kStoreCorrupt);
+}
+
+TEST_F(RocksdbFiles, AFileThatCannotBeReadIsNotDamaged) {
+  { Open(); }
+  for (const char* name : {"CURRENT", "FORMAT"}) {
+    const std::string path = path_ + "/" + name;
+    const std::string before = FileText(path);
+    std::filesystem::remove(path);
+    std::filesystem::create_directory(path);
+    const Error error = OpenFails();
+    EXPECT_EQ(error.code, ErrorCode::kStoreIo);
+    EXPECT_THAT(error.message, HasSubstr(path + ": Is a directory"));
+    std::filesystem::remove(path);
+    WriteFile(name, before);
+  }
+  EXPECT_NE(Open(), nullptr);
 }
 
 TEST_F(RocksdbFiles, TheNewFormatIsRecordedBeforeAnythingIsWrittenInIt) {
@@ -222,18 +264,6 @@ TEST_F(RocksdbFiles, WhatAnOwnerIsWritingIsNotDamage) {
   reader.join();
 }
 
-TEST_F(RocksdbFiles, AFileThatIsRemovedUnderItsOwnerIsNoticed) {
-  StoreWorkbench bench(Open());
-  bench.StartedRun("run-1");
-  EXPECT_TRUE(bench.store().Health());
-  const std::filesystem::path log = NewestLog(path_);
-  std::filesystem::remove(log);
-  const Status health = bench.store().Health();
-  ASSERT_FALSE(health);
-  EXPECT_EQ(health.error().code, ErrorCode::kStoreCorrupt);
-  EXPECT_THAT(health.error().message, HasSubstr(log.filename().string()));
-}
-
 TEST_F(RocksdbFiles, DamageThatAReadMeetsIsKnownFromThenOn) {
   {
     StoreWorkbench bench(Open());
@@ -267,6 +297,27 @@ TEST_F(RocksdbFiles, ALostAcknowledgedEndOfTheLogIsDamage) {
     EXPECT_EQ(error.code, ErrorCode::kStoreCorrupt);
     EXPECT_THAT(error.message, HasSubstr(log.filename().string() + " is cut off at byte "));
     EXPECT_THAT(error.message, HasSubstr("everstep log salvage"));
+  }
+}
+
+TEST_F(RocksdbFiles, AnOldestLogWithoutAReadableWriteIsDamage) {
+  StoreWorkbench bench(Open({.write_buffer_bytes = 1 << 20}));
+  RunScribe& run = bench.StartedRun("run-1");
+  const std::string oldest = NewestLog(path_).filename();
+  for (int i = 0; i < 100 && NewestLog(path_).filename() == oldest; ++i) {
+    const EventFacts facts{.error_message = std::string(100'000, 'x')};
+    ASSERT_TRUE(bench.Append(run, kStepStarted, "s" + std::to_string(i), facts));
+  }
+  // The files as a killed process leaves them.
+  const std::string left = directory_ / "left";
+  std::filesystem::copy(path_, left);
+  const std::string log = left + "/" + oldest;
+  std::ofstream(log, std::ios::binary) << std::string(std::filesystem::file_size(log), '\0');
+  for (const bool read_only : {true, false}) {
+    const auto store = OpenRocksdbStore(left, {.read_only = read_only});
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().code, ErrorCode::kStoreCorrupt);
+    EXPECT_THAT(store.error().message, HasSubstr(oldest + " is damaged or missing"));
   }
 }
 

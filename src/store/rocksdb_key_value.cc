@@ -5,7 +5,6 @@
 #include <rocksdb/listener.h>
 #include <rocksdb/perf_level.h>
 #include <rocksdb/utilities/checkpoint.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
@@ -23,8 +22,10 @@
 #include "store/block_faults.h"
 #include "store/directory_lock.h"
 #include "store/free_space.h"
+#include "store/held_files.h"
 #include "store/keyed_store.h"
 #include "store/log_files.h"
+#include "store/private_directory.h"
 #include "store/rocksdb_options.h"
 #include "store/rocksdb_view.h"
 #include "store/store_directory.h"
@@ -35,31 +36,6 @@ namespace everstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A temporary directory that is removed with the object.
-class PrivateDirectory {
- public:
-  static Result<std::unique_ptr<PrivateDirectory>> Make() {
-    std::error_code failed;
-    std::string path = fs::temp_directory_path(failed) / "everstep-reader-XXXXXX";
-    if (failed || ::mkdtemp(path.data()) == nullptr) {
-      return Error{ErrorCode::kStoreIo, path + ": cannot create a temporary directory", {}};
-    }
-    return std::unique_ptr<PrivateDirectory>(new PrivateDirectory(std::move(path)));
-  }
-  ~PrivateDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateDirectory(const PrivateDirectory&) = delete;
-  PrivateDirectory& operator=(const PrivateDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit PrivateDirectory(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // Opens all table files. RocksDB opens some of them only when a read needs them, and may then lose
 // the error (store/block_faults.h).
@@ -121,10 +97,20 @@ class RocksdbKeyValue final : public KeyValue {
   Status OpenToWrite(const StoreDirectory& found);
   Status OpenToRead(const StoreDirectory& found);
   Status TakeMark(const StoreDirectory& found);
-  Status CheckTables() const;
-  Status CheckTablesOnce() const;
+  Status CheckTables(bool has_mark) const;
+  Status CheckTablesOnce(const HighWater& mark) const;
+  Status CheckLastRow(std::uint64_t last_row, const HighWater& mark) const;
   void Take(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+  Status MayWrite();
   Status CheckLiveFiles();
+  std::string FirstUnusableFile();
+  std::optional<Error> StoppedBy() {
+    const std::lock_guard lock(stop_mutex_);
+    return stop_;
+  }
+  Error Stop();
+  Error StopReason();
+  bool MoveRowsToTables();
   Error OpenError(const rocksdb::Status& status) const;
 
   const std::string directory_;
@@ -137,6 +123,9 @@ class RocksdbKeyValue final : public KeyValue {
   // The owner's.
   std::optional<DirectoryLock> lock_;
   std::unique_ptr<StoreMark> mark_;
+  std::optional<HeldFiles> held_;
+  std::mutex stop_mutex_;
+  std::optional<Error> stop_;          // why nothing more is written; guarded by stop_mutex_
   std::unique_ptr<rocksdb::Env> env_;  // of both; must outlive db_
   Handles handles_{};
   std::unique_ptr<rocksdb::DB> db_;
@@ -164,8 +153,10 @@ Status RocksdbKeyValue::TakeLock() {
   std::error_code failed;
   if (options_.create_if_missing) fs::create_directories(directory_, failed);
   if (failed) return Error{ErrorCode::kStoreIo, directory_ + ": " + failed.message(), {}};
-  if (!fs::exists(directory_, failed)) return Ok();  // PrepareStoreDirectory reports it
   auto lock = DirectoryLock::Take(directory_);
+  if (!lock && lock.error().code == ErrorCode::kStoreNotFound) {
+    return Error{ErrorCode::kStoreNotFound, directory_ + ": there is no store", {}};
+  }
   if (!lock) return std::move(lock).error();
   lock_ = std::move(*lock);
   return Ok();
@@ -174,28 +165,34 @@ Status RocksdbKeyValue::TakeLock() {
 Status RocksdbKeyValue::OpenToWrite(const StoreDirectory& found) {
   const Status marked = TakeMark(found);
   if (!marked) return marked;
-  env_ = NewOwnersEnv(*mark_);
+  held_.emplace(directory_, *lock_);
+  env_ = NewOwnersEnv(*mark_, *held_);
   rocksdb::DBOptions engine = EngineOptions(options_);
   engine.env = env_.get();
   engine.listeners.push_back(std::make_shared<CompactionWatch>(faults_));
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
-  const std::uint64_t expected = mark_->high_water().last_row;
+  const HighWater expected = mark_->high_water();
   const rocksdb::Status opened =
       rocksdb::DB::Open(engine, directory_, TableFamilies(options_), &handles, &db);
   if (!opened.ok()) return OpenError(opened);
   Take(db, handles);
   if (const rocksdb::Status read = OpenAllTables(*db_, handles); !read.ok()) return OpenError(read);
   const std::uint64_t last_row = db_->GetLatestSequenceNumber();
-  if (last_row < expected) {
-    return Error{ErrorCode::kStoreCorrupt,
-                 directory_ + ": its files hold " + std::to_string(last_row) + " rows, but " +
-                     std::to_string(expected) + " were acknowledged. " + DamageRemedy(directory_),
-                 {}};
-  }
-  Status noted = mark_->RowsWritten(last_row);
-  if (noted) noted = mark_->Sync();
-  return noted && !found.has_mark ? WriteFormatFile(directory_) : noted;
+  Status noted = CheckLastRow(last_row, expected);
+  // Only a store of a format with a mark has a mark that counts rows.
+  if (noted && !found.has_mark) noted = WriteFormatFile(directory_);
+  if (noted) noted = mark_->RowsWritten(last_row);
+  return noted ? mark_->Sync() : noted;
+}
+
+Status RocksdbKeyValue::CheckLastRow(std::uint64_t last_row, const HighWater& mark) const {
+  if (last_row >= mark.last_row) return Ok();
+  return Error{ErrorCode::kStoreCorrupt,
+               directory_ + ": its files hold " + std::to_string(last_row) + " rows, but " +
+                   std::to_string(mark.last_row) + " were acknowledged. " +
+                   DamageRemedy(directory_),
+               {}};
 }
 
 Status RocksdbKeyValue::TakeMark(const StoreDirectory& found) {
@@ -203,15 +200,9 @@ Status RocksdbKeyValue::TakeMark(const StoreDirectory& found) {
     const Status intact = InspectStoreFiles(directory_, found.has_mark, Looker::kOwner);
     if (!intact) return intact;
   }
-  HighWater reached;
-  if (!found.has_mark && !found.is_new) {
-    const auto measured = MeasureStoreFiles(directory_);
-    if (!measured) return measured.error();
-    reached = *measured;
-  }
   // If the format has no mark, an existing mark was left by an interrupted open. It does not know
   // what was written since, so it is replaced.
-  auto mark = found.has_mark ? StoreMark::Open(directory_) : StoreMark::Create(directory_, reached);
+  auto mark = found.has_mark ? StoreMark::Open(directory_) : StoreMark::Create(directory_, {});
   if (!mark) return std::move(mark).error();
   mark_ = std::move(*mark);
   return Ok();
@@ -220,20 +211,20 @@ Status RocksdbKeyValue::TakeMark(const StoreDirectory& found) {
 // A secondary silently falls back to the newest state whose tables exist. While no owner is
 // running, opening the database read-only reports missing or damaged tables instead. An owner that
 // starts meanwhile removes files, but it has checked the tables itself.
-Status RocksdbKeyValue::CheckTables() const {
+Status RocksdbKeyValue::CheckTables(bool has_mark) const {
   constexpr int kLooks = 3;
   Status seen = Ok();
   for (int look = 0; look < kLooks; ++look) {
     if (DirectoryLockHeld(directory_)) return Ok();
     const auto before = ReadMark(directory_);
-    seen = CheckTablesOnce();
+    seen = CheckTablesOnce(has_mark && before ? *before : HighWater());
     const auto after = ReadMark(directory_);
     if (seen || (before && after && *before == *after && !DirectoryLockHeld(directory_))) break;
   }
   return seen;
 }
 
-Status RocksdbKeyValue::CheckTablesOnce() const {
+Status RocksdbKeyValue::CheckTablesOnce(const HighWater& mark) const {
   rocksdb::DBOptions engine = EngineOptions(options_);
   engine.env = env_.get();
   engine.track_and_verify_wals_in_manifest = true;
@@ -243,16 +234,17 @@ Status RocksdbKeyValue::CheckTablesOnce() const {
       rocksdb::DB::OpenForReadOnly(engine, directory_, TableFamilies(options_), &handles, &db);
   if (!opened.ok()) return OpenError(opened);
   const rocksdb::Status read = OpenAllTables(*db, handles);
+  const std::uint64_t last_row = db->GetLatestSequenceNumber();
   for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
   delete db;
-  return read.ok() ? Ok() : Status(OpenError(read));
+  return read.ok() ? CheckLastRow(last_row, mark) : Status(OpenError(read));
 }
 
 Status RocksdbKeyValue::OpenToRead(const StoreDirectory& found) {
   const Status intact = InspectStoreFiles(directory_, found.has_mark, Looker::kVisitor);
   if (!intact) return intact;
   env_ = NewVisitorsEnv();
-  const Status readable = CheckTables();
+  const Status readable = CheckTables(found.has_mark);
   if (!readable) return readable;
   auto made = PrivateDirectory::Make();
   if (!made) return std::move(made).error();
@@ -287,6 +279,8 @@ Error RocksdbKeyValue::OpenError(const rocksdb::Status& status) const {
 }
 
 Status RocksdbKeyValue::Write(WriteBatch& batch) {
+  const Status may = MayWrite();
+  if (!may) return may;
   const Status free = free_space_.Check();
   if (!free) return Error{free.error().code, directory_ + ": " + free.error().message, {}};
   auto& rows = static_cast<RocksdbBatch&>(batch);
@@ -320,6 +314,7 @@ Status RocksdbKeyValue::Backup(const std::string& directory) {
   if (fs::exists(directory, failed)) {
     return Error{ErrorCode::kStoreExists, directory + ": already exists", {}};
   }
+  if (!held_->DirectoryInPlace()) return Stop();
   const std::uint64_t last_row = db_->GetLatestSequenceNumber();
   rocksdb::Checkpoint* created = nullptr;
   rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &created);
@@ -339,36 +334,87 @@ Status RocksdbKeyValue::Health() {
   return options_.read_only ? Ok() : CheckLiveFiles();
 }
 
-// Checks that the files which hold acknowledged rows exist and are not cut off.
+// Fails if a write would go to a file that nobody will find.
+Status RocksdbKeyValue::MayWrite() {
+  if (const auto stop = StoppedBy()) return *stop;
+  return held_->NewestLogInPlace() ? Ok() : Status(Stop());
+}
+
+// Checks that the files which the next open needs are there.
 Status RocksdbKeyValue::CheckLiveFiles() {
-  const auto missing = [this](const std::string& name, std::uint64_t bytes) {
-    std::error_code failed;
-    const std::uintmax_t size = fs::file_size(directory_ + "/" + name, failed);
-    return failed || size < bytes;
-  };
+  if (const auto stop = StoppedBy()) return *stop;
+  if (!held_->DirectoryInPlace() || !held_->Lost().empty()) return Stop();
   // Look twice: between the two reads a file may be removed because it is no longer needed.
-  std::string gone;
-  for (int look = 0; look < 2; ++look) {
-    gone.clear();
-    const HighWater mark = mark_->high_water();
-    if (mark.log_number > mark.dropped_log && missing(LogName(mark.log_number), mark.log_bytes)) {
-      gone = LogName(mark.log_number);
-    }
-    std::vector<rocksdb::LiveFileMetaData> tables;
-    db_->GetLiveFilesMetaData(&tables);
-    for (const rocksdb::LiveFileMetaData& table : tables) {
-      if (missing(table.relative_filename, table.size)) gone = table.relative_filename;
-    }
-    for (const char* name : {"CURRENT", "FORMAT", "MARK"}) {
-      if (missing(name, 1)) gone = name;
-    }
-    if (gone.empty()) return Ok();
-  }
+  std::string unusable = FirstUnusableFile();
+  if (!unusable.empty()) unusable = FirstUnusableFile();
+  if (unusable.empty()) return Ok();
   return Error{ErrorCode::kStoreCorrupt,
-               directory_ + "/" + gone +
-                   " was removed or cut off while the store is open. Make a backup now (everstep "
-                   "log backup): once closed, the store cannot be opened again",
+               directory_ + "/" + unusable +
+                   " was removed, replaced or damaged while the store is open. Once closed, the "
+                   "store cannot be opened again. Stop this process. " +
+                   DamageRemedy(directory_),
                {}};
+}
+
+// Returns the name of a file that the store needs besides its log and MANIFEST, and which is
+// missing or not what was written. Empty if there is none.
+std::string RocksdbKeyValue::FirstUnusableFile() {
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  db_->GetLiveFilesMetaData(&tables);
+  for (const rocksdb::LiveFileMetaData& table : tables) {
+    std::error_code failed;
+    const std::uintmax_t size = fs::file_size(directory_ + "/" + table.relative_filename, failed);
+    if (failed || size < table.size) return table.relative_filename;
+  }
+  const auto manifest = CurrentManifest(directory_);
+  if (!manifest || ManifestNumber(*manifest) != mark_->high_water().manifest_number) {
+    return "CURRENT";
+  }
+  if (!HasNewestFormat(directory_)) return "FORMAT";
+  return mark_->IsIntact() ? "" : "MARK";
+}
+
+// Takes no more writes, because the directory, the log or the MANIFEST is not in place. Returns why
+// and what to do.
+Error RocksdbKeyValue::Stop() {
+  const std::lock_guard lock(stop_mutex_);
+  if (!stop_) stop_ = StopReason();
+  return *stop_;
+}
+
+Error RocksdbKeyValue::StopReason() {
+  if (!held_->DirectoryInPlace()) {
+    return {ErrorCode::kStoreStopped,
+            directory_ +
+                " was moved, removed or replaced while the store is open, so nothing more is "
+                "written. What was acknowledged is where the directory was moved to. Stop this "
+                "process, then move the directory back or restore a backup",
+            {}};
+  }
+  const std::vector<std::string> lost = held_->Lost();
+  const std::string what = directory_ + "/" + (lost.empty() ? std::string("a log file") : lost[0]) +
+                           " was removed, replaced or cut off while the store is open, so nothing "
+                           "more is written. ";
+  const bool has_manifest =
+      std::ranges::all_of(lost, [](const std::string& name) { return ManifestNumber(name) == 0; });
+  if (has_manifest && MoveRowsToTables()) {
+    return {ErrorCode::kStoreStopped,
+            what +
+                "Nothing that was acknowledged is lost: it was written to tables. Stop this "
+                "process and start it again",
+            {}};
+  }
+  return {ErrorCode::kStoreCorrupt, what + "Stop this process. " + DamageRemedy(directory_), {}};
+}
+
+// Writes the rows that are only in log files, of which some are lost, from memory to tables, so
+// that no log file is needed any more.
+bool RocksdbKeyValue::MoveRowsToTables() {
+  const std::uint64_t newest_log = held_->newest_log();
+  rocksdb::FlushOptions flush;
+  flush.allow_write_stall = true;
+  return db_->Flush(flush, {handles_.begin(), handles_.end()}).ok() &&
+         mark_->LogDropped(newest_log);
 }
 
 Status RocksdbKeyValue::CheckFiles() {

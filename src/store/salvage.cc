@@ -456,7 +456,11 @@ Result<SalvageReport> SalvageStore(const std::string& from, const std::string& t
   if (fs::exists(fs::symlink_status(target, failed))) {
     return Error{ErrorCode::kStoreExists, to + " exists; salvage into a new directory", {}};
   }
-  if (!fs::is_directory(from, failed)) {
+  const fs::file_status source = fs::status(from, failed);
+  if (source.type() == fs::file_type::none) {
+    return Error{ErrorCode::kStoreIo, from + ": " + failed.message(), {}};
+  }
+  if (!fs::is_directory(source)) {
     return Error{ErrorCode::kStoreNotFound, from + ": there is no store", {}};
   }
   if (IsInside(target, Resolved(from))) {
@@ -471,8 +475,10 @@ Result<SalvageReport> SalvageStore(const std::string& from, const std::string& t
   {
     auto rows = OpenRocksdbKeyValue(**workplace / "gathered", {}, SystemClock());
     if (!rows) return std::move(rows).error();
-    const Status read = GatherRows(from, **workplace / "scratch", **rows, report.damage);
-    if (!read) return read.error();
+    auto gathered = GatherRows(from, **workplace / "scratch", **rows);
+    if (!gathered) return std::move(gathered).error();
+    report.damage = std::move(gathered->damage);
+    report.rows_lost = gathered->rows_lost;
     auto store = OpenRocksdbKeyValue(made, {}, SystemClock());
     if (!store) return std::move(store).error();
     KeyedReader reader((*rows)->View());

@@ -23,6 +23,7 @@ struct SalvagedRun {
 
 struct SalvageReport {
   std::vector<std::string> damage;  // what was found in the files
+  bool rows_lost = false;           // rows could not be read: runs may be missing unlisted
   std::uint64_t runs = 0;           // in the new store
   std::uint64_t events = 0;
   std::vector<SalvagedRun> incomplete;

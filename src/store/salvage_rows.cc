@@ -1,9 +1,12 @@
 #include "store/salvage_rows.h"
 
+#include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "store/directory_lock.h"
 #include "store/log_records.h"
 #include "store/rocksdb_options.h"
@@ -33,12 +37,25 @@ class OpenTables {
     engine.track_and_verify_wals_in_manifest = true;
     engine.paranoid_checks = false;
     auto opened = std::make_unique<OpenTables>();
+    // A repaired database has only the families of which there are files.
+    std::vector<std::string> names;
+    rocksdb::Status status = rocksdb::DB::ListColumnFamilies(engine, directory, &names);
+    if (!status.ok()) return opened->faults_.Of(status);
+    std::vector<rocksdb::ColumnFamilyDescriptor> there;
+    std::vector<std::size_t> places;
+    const auto families = TableFamilies({.read_only = true});
+    for (std::size_t table = 0; table < families.size(); ++table) {
+      if (std::ranges::find(names, families[table].name) == names.end()) continue;
+      there.push_back(families[table]);
+      places.push_back(table);
+    }
     rocksdb::DB* db = nullptr;
-    const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
-        engine, directory, TableFamilies({.read_only = true}), &opened->owned_, &db);
+    status = rocksdb::DB::OpenForReadOnly(engine, directory, there, &opened->owned_, &db);
     if (!status.ok()) return opened->faults_.Of(status);
     opened->db_.reset(db);
-    std::ranges::copy(opened->owned_, opened->handles_.begin());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      opened->handles_[places[i]] = opened->owned_[i];
+    }
     opened->view_ =
         std::make_unique<RocksdbView>(*opened->db_, opened->handles_, nullptr, opened->faults_);
     return opened;
@@ -48,6 +65,8 @@ class OpenTables {
     for (rocksdb::ColumnFamilyHandle* handle : owned_) db_->DestroyColumnFamilyHandle(handle);
   }
 
+  bool Has(Table table) const { return handles_[static_cast<std::size_t>(table)] != nullptr; }
+  // Requires for the tables that are read: Has(table).
   TableView& view() { return *view_; }
 
  private:
@@ -96,8 +115,8 @@ std::optional<std::string> EndOfDamage(TableView& view, Table table, const std::
 
 class Gathering {
  public:
-  Gathering(std::string from, std::string scratch, KeyValue& rows, std::vector<std::string>& damage)
-      : from_(std::move(from)), scratch_(std::move(scratch)), damage_(damage), writer_(rows) {}
+  Gathering(std::string from, std::string scratch, KeyValue& rows)
+      : from_(std::move(from)), scratch_(std::move(scratch)), writer_(rows) {}
   ~Gathering() {
     std::error_code ignored;
     rest_.reset();
@@ -107,22 +126,30 @@ class Gathering {
   Gathering& operator=(const Gathering&) = delete;
 
   Status Run();
+  Gathered Report() && { return std::move(gathered_); }
 
  private:
+  Status CheckPermissions() const;
+  Status CopyTables(bool manifest_intact);
   Status CopyTable(TableView& view, Table table);
   Status CopyRows(TableView& view, Table table, std::string begin, const std::string& end,
                   Status& met);
   Status FillGap(Table table, const std::string& begin, const std::string& end);
   std::string LinkTables() const;
-  Result<TableView*> Rest();
-  Status CopyLogs();
+  Result<OpenTables*> Rest();
+  Status CopyLogs(const HighWater& mark);
   void Note(std::string what) {
-    if (std::ranges::find(damage_, what) == damage_.end()) damage_.push_back(std::move(what));
+    auto& damage = gathered_.damage;
+    if (std::ranges::find(damage, what) == damage.end()) damage.push_back(std::move(what));
+  }
+  void NoteLoss(std::string what) {
+    Note(std::move(what));
+    gathered_.rows_lost = true;
   }
 
   const std::string from_;
   const std::string scratch_;
-  std::vector<std::string>& damage_;
+  Gathered gathered_;
   RowWriter writer_;
   std::unique_ptr<OpenTables> rest_;
 };
@@ -130,24 +157,53 @@ class Gathering {
 Status Gathering::Run() {
   const auto lock = DirectoryLock::Take(from_);
   if (!lock) return lock.error();
+  if (const Status may = CheckPermissions(); !may) return may;
   const auto format = PrepareStoreDirectory(from_, {.create_if_missing = false});
-  if (!format && format.error().code == ErrorCode::kStoreFormatNewer) return format.error();
-  if (!format && format.error().code != ErrorCode::kStoreCorrupt) return format.error();
-  const bool has_mark = format ? format->has_mark : fs::exists(from_ + "/MARK");
-  if (const Status intact = InspectStoreFiles(from_, has_mark, Looker::kOwner); !intact) {
-    Note(intact.error().message);
+  const bool damaged = !format && (format.error().code == ErrorCode::kStoreCorrupt ||
+                                   format.error().code == ErrorCode::kStoreIo);
+  if (!format && !damaged) return format.error();
+  const auto read = ReadMark(from_);
+  const bool has_mark =
+      format ? format->has_mark : read || read.error().code != ErrorCode::kStoreNotFound;
+  const HighWater mark = has_mark && read ? *read : HighWater();
+  const Status intact = InspectStoreFiles(from_, has_mark, Looker::kOwner);
+  if (!intact) Note(intact.error().message);
+  if (intact && !format) Note(format.error().message);
+  Status copied = CopyTables(InspectManifest(from_, mark).has_value());
+  if (copied) copied = CopyLogs(mark);
+  return copied ? writer_.Flush() : copied;
+}
+
+// Damage is left out and reported, but what this user may not read is intact.
+Status Gathering::CheckPermissions() const {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(from_, failed)) {
+    const UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (file || (errno != EACCES && errno != EPERM)) continue;
+    return Error{ErrorCode::kStoreIo,
+                 entry.path().string() + ": " + std::strerror(errno) + ". Nothing was copied",
+                 {}};
   }
-  {
-    auto tables = OpenTables::Open(LinkTables());
-    if (!tables) Note(tables.error().message);
-    for (int table = 0; table < kTableCount; ++table) {
-      const auto copied = tables ? CopyTable((*tables)->view(), static_cast<Table>(table))
-                                 : FillGap(static_cast<Table>(table), {}, {});
-      if (!copied) return copied;
-    }
+  if (failed) return Error{ErrorCode::kStoreIo, from_ + ": " + failed.message(), {}};
+  return Ok();
+}
+
+// Without an intact MANIFEST it is unknown which files belong to a table; then all of them are
+// read.
+Status Gathering::CopyTables(bool manifest_intact) {
+  std::unique_ptr<OpenTables> tables;
+  if (manifest_intact) {
+    auto opened = OpenTables::Open(LinkTables());
+    if (!opened) NoteLoss(opened.error().message);
+    if (opened) tables = *std::move(opened);
   }
-  const Status logs = CopyLogs();
-  return logs ? writer_.Flush() : logs;
+  for (int i = 0; i < kTableCount; ++i) {
+    const auto table = static_cast<Table>(i);
+    const Status copied = tables != nullptr && tables->Has(table) ? CopyTable(tables->view(), table)
+                                                                  : FillGap(table, {}, {});
+    if (!copied) return copied;
+  }
+  return Ok();
 }
 
 // Makes a copy of the store whose log files contain only zeros. RocksDB would stop at damage in the
@@ -195,7 +251,7 @@ Status Gathering::CopyTable(TableView& view, Table table) {
     }
     const Status met = row->status();
     if (met) return Ok();
-    Note(met.error().message);
+    NoteLoss(met.error().message);
     const auto next = EndOfDamage(view, table, at);
     const Status filled = FillGap(table, at, next.value_or(std::string()));
     if (!filled || !next) return filled;
@@ -207,18 +263,19 @@ Status Gathering::CopyTable(TableView& view, Table table) {
 Status Gathering::FillGap(Table table, const std::string& begin, const std::string& end) {
   const auto rest = Rest();
   if (!rest) {
-    Note(rest.error().message);
+    NoteLoss(rest.error().message);
     return Ok();
   }
+  if (!(*rest)->Has(table)) return Ok();
   Status met = Ok();
-  const Status copied = CopyRows(**rest, table, begin, end, met);
-  if (!met) Note(met.error().message);
+  const Status copied = CopyRows((*rest)->view(), table, begin, end, met);
+  if (!met) NoteLoss(met.error().message);
   return copied;
 }
 
 // Returns the tables as rebuilt from the intact files.
-Result<TableView*> Gathering::Rest() {
-  if (rest_) return &rest_->view();
+Result<OpenTables*> Gathering::Rest() {
+  if (rest_) return rest_.get();
   const std::string repaired = scratch_ + "/repaired";
   std::error_code failed;
   fs::create_directories(repaired, failed);
@@ -231,10 +288,14 @@ Result<TableView*> Gathering::Rest() {
   }
   const rocksdb::Status status = rocksdb::RepairDB(repaired, EngineOptions({}), TableFamilies({}));
   if (!status.ok()) return Error{ErrorCode::kStoreCorrupt, status.ToString(), {}};
+  // The repair sets aside what it cannot read.
+  for (const auto& entry : fs::directory_iterator(repaired + "/lost", failed)) {
+    NoteLoss(from_ + "/" + entry.path().filename().string() + " cannot be read as a table");
+  }
   auto opened = OpenTables::Open(repaired);
   if (!opened) return std::move(opened).error();
   rest_ = std::move(*opened);
-  return &rest_->view();
+  return rest_.get();
 }
 
 class BatchCopier final : public rocksdb::WriteBatch::Handler {
@@ -269,28 +330,34 @@ class BatchCopier final : public rocksdb::WriteBatch::Handler {
   Status failed_ = Ok();
 };
 
-Status Gathering::CopyLogs() {
+Status Gathering::CopyLogs(const HighWater& mark) {
   const auto files = ListLogs(from_);
   if (!files) return files.error();
-  const auto mark = ReadMark(from_);
   BatchCopier copier(writer_);
+  std::uint64_t next_row = mark.first_row;
+  const auto copy = [&](std::uint64_t first_row, std::string_view bytes) {
+    const rocksdb::WriteBatch batch{std::string(bytes)};
+    if (next_row != 0 && first_row > next_row) gathered_.rows_lost = true;
+    next_row = first_row + batch.Count();
+    batch.Iterate(&copier).PermitUncheckedError();
+  };
   for (const LogFile& file : *files) {
-    if (mark && file.number <= mark->dropped_log) continue;
-    const auto scan =
-        ScanLog(from_ + "/" + file.name, LogContent::kWrites, [&](std::string_view batch) {
-          rocksdb::WriteBatch(std::string(batch)).Iterate(&copier).PermitUncheckedError();
-        });
-    if (!scan) Note(scan.error().message);
+    if (file.number <= mark.dropped_log) continue;
+    const auto scan = ScanLog(from_ + "/" + file.name, LogContent::kWrites, copy);
+    if (!scan) NoteLoss(scan.error().message);
     if (!copier.failed()) return copier.failed();
   }
+  if (mark.first_log != 0 && next_row <= mark.last_row) gathered_.rows_lost = true;
   return Ok();
 }
 
 }  // namespace
 
-Status GatherRows(const std::string& from, const std::string& scratch, KeyValue& rows,
-                  std::vector<std::string>& damage) {
-  return Gathering(from, scratch, rows, damage).Run();
+Result<Gathered> GatherRows(const std::string& from, const std::string& scratch, KeyValue& rows) {
+  Gathering gathering(from, scratch, rows);
+  const Status run = gathering.Run();
+  if (!run) return run.error();
+  return std::move(gathering).Report();
 }
 
 }  // namespace everstep

@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 
+#include "store/file_text.h"
 #include "store/row_values.h"
 #include "store/store_files.h"
 #include "store/store_mark.h"
@@ -43,12 +43,12 @@ Status WriteSynced(const std::string& path, int flags, std::string_view bytes) {
   return Ok();
 }
 
-Result<std::uint64_t> ReadFormatFile(const std::string& directory) {
+// Reads FORMAT. `rows_marked`: the directory has a mark that says that rows were acknowledged.
+Result<std::uint64_t> ReadVersion(const std::string& directory, bool rows_marked) {
+  const auto text = ReadFileText(directory + "/FORMAT");
+  if (!text) return text.error();
   const std::string path = directory + "/FORMAT";
-  std::ifstream file(path);
-  if (!file.is_open()) return IoError(path, "cannot be read");
-  std::string line;
-  std::getline(file, line);
+  const std::string line = text->substr(0, text->find('\n'));
   std::uint64_t version = 0;
   const char* end = line.data() + line.size();
   bool understood = line.starts_with(kTitle);
@@ -60,6 +60,12 @@ Result<std::uint64_t> ReadFormatFile(const std::string& directory) {
     return Error{ErrorCode::kStoreCorrupt,
                  path + " is damaged: it must say \"everstep log " + std::to_string(kStoreFormat) +
                      "\". " + DamageRemedy(directory),
+                 {}};
+  }
+  if (version < kStoreFormatWithMark && rows_marked) {
+    return Error{ErrorCode::kStoreCorrupt,
+                 path + " is damaged: it says format " + std::to_string(version) +
+                     ", but a later format has written to the store. " + DamageRemedy(directory),
                  {}};
   }
   if (version > kStoreFormat) {
@@ -75,6 +81,7 @@ struct Contents {
   bool format = false;
   bool current = false;  // the engine's entry point
   bool rows = false;     // files that hold rows, or a mark that says that there were some
+  bool marked = false;   // there is such a mark
   bool other = false;
 };
 
@@ -84,16 +91,16 @@ Result<Contents> Look(const std::string& directory) {
   for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
        entry.increment(failed)) {
     const std::string name = entry->path().filename();
-    const std::string kind = entry->path().extension();
     if (name == "FORMAT") {
       contents.format = true;
     } else if (name == "CURRENT") {
       contents.current = true;
-    } else if (kind == ".sst" || (kind == ".log" && entry->file_size(failed) > 0)) {
+    } else if (TableNumber(name) != 0 || (LogNumber(name) != 0 && entry->file_size(failed) > 0)) {
       contents.rows = true;
     } else if (name == "MARK") {
       const auto mark = ReadMark(directory);
-      contents.rows |= mark && mark->last_row > 0;
+      contents.marked = mark && mark->last_row > 0;
+      contents.rows |= contents.marked;
     } else if (name != "FORMAT.new") {
       contents.other = true;
     }
@@ -129,6 +136,11 @@ Status WriteFormatFile(const std::string& directory) {
   return WriteFormat(directory, kStoreFormat);
 }
 
+bool HasNewestFormat(const std::string& directory) {
+  const auto version = ReadVersion(directory, true);
+  return version && *version == kStoreFormat;
+}
+
 Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
                                              const StoreOptions& options) {
   const bool may_create = options.create_if_missing && !options.read_only;
@@ -139,7 +151,7 @@ Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
   const auto contents = Look(directory);
   if (!contents) return contents.error();
   if (contents->format) {
-    const auto version = ReadFormatFile(directory);
+    const auto version = ReadVersion(directory, contents->marked);
     if (!version) return version.error();
     const bool has_mark = *version >= kStoreFormatWithMark;
     if (contents->current) return StoreDirectory{.has_mark = has_mark};
@@ -152,9 +164,11 @@ Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
     if (may_create) return StoreDirectory{.is_new = true};
     return NotFound(directory, "the creation of the store was never completed");
   }
-  if (contents->current && contents->rows) {
-    return Error{
-        ErrorCode::kStoreCorrupt, directory + "/FORMAT is missing. " + DamageRemedy(directory), {}};
+  if (contents->rows) {
+    const std::string missing = contents->current ? "FORMAT is" : "FORMAT and CURRENT are";
+    return Error{ErrorCode::kStoreCorrupt,
+                 directory + "/" + missing + " missing. " + DamageRemedy(directory),
+                 {}};
   }
   if (contents->current || contents->rows || contents->other) {
     return NotFound(directory, "not a store: the directory has files, but no FORMAT");

@@ -26,4 +26,7 @@ Result<StoreDirectory> PrepareStoreDirectory(const std::string& directory,
 // written in that format.
 Status WriteFormatFile(const std::string& directory);
 
+// Whether FORMAT says the newest format.
+bool HasNewestFormat(const std::string& directory);
+
 }  // namespace everstep

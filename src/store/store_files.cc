@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -12,6 +11,7 @@
 
 #include "base/pause.h"
 #include "store/directory_lock.h"
+#include "store/file_text.h"
 #include "store/log_records.h"
 
 namespace everstep {
@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLogEnding = ".log";
+constexpr std::string_view kTableEnding = ".sst";
 constexpr std::string_view kManifest = "MANIFEST-";
 
 std::uint64_t NumberIn(std::string_view digits) {
@@ -27,6 +28,10 @@ std::uint64_t NumberIn(std::string_view digits) {
   const char* end = digits.data() + digits.size();
   const auto parsed = std::from_chars(digits.data(), end, number);
   return parsed.ec == std::errc() && parsed.ptr == end ? number : 0;
+}
+
+std::uint64_t NumberBefore(std::string_view ending, std::string_view name) {
+  return name.ends_with(ending) ? NumberIn(name.substr(0, name.size() - ending.size())) : 0;
 }
 
 std::string Bytes(std::uint64_t count) { return std::to_string(count); }
@@ -49,13 +54,13 @@ class Inspection {
       : directory_(directory), growing_(growing) {}
 
   Status Run(const HighWater& mark);
+  Status CheckManifest(const HighWater& mark);
   HighWater Measured() const { return found_; }
 
  private:
-  Status CheckManifest(const HighWater& mark);
   Status CheckLogs(const HighWater& mark);
   Status CheckLog(const LogFile& file, const HighWater& mark);
-  Status CheckJoint(const LogFile& file, const LogScan& scan);
+  Status CheckJoint(const LogFile& file, const LogScan& scan, const HighWater& mark);
 
   const std::string directory_;
   const bool growing_;
@@ -70,14 +75,10 @@ Status Inspection::Run(const HighWater& mark) {
 }
 
 Status Inspection::CheckManifest(const HighWater& mark) {
-  std::ifstream file(directory_ + "/CURRENT", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open()) return Damage(directory_, "CURRENT", "is missing");
-  const std::string name = text.substr(0, text.find('\n'));
+  const auto current = CurrentManifest(directory_);
+  if (!current) return current.error();
+  const std::string& name = *current;
   found_.manifest_number = ManifestNumber(name);
-  if (found_.manifest_number == 0 || text != name + "\n") {
-    return Damage(directory_, "CURRENT", "is damaged: it does not name a MANIFEST");
-  }
   if (found_.manifest_number < mark.manifest_number) {
     return Damage(directory_, "CURRENT",
                   "is out of date: it names " + name + ", but MANIFEST number " +
@@ -116,6 +117,12 @@ Status Inspection::CheckLogs(const HighWater& mark) {
     return Damage(directory_, LogName(mark.log_number),
                   "is missing: it held " + Bytes(mark.log_bytes) + " bytes of acknowledged writes");
   }
+  const std::uint64_t end = std::max(next_row_, mark.first_row);
+  if (mark.first_log != 0 && end <= mark.last_row) {
+    return Damage(directory_, LogName(mark.log_number),
+                  "is damaged: the log files end before row " + std::to_string(end) + ", but row " +
+                      std::to_string(mark.last_row) + " was acknowledged");
+  }
   return Ok();
 }
 
@@ -133,17 +140,24 @@ Status Inspection::CheckLog(const LogFile& file, const HighWater& mark) {
             Count(scan->writes_after, "write") + " follow the damage";
     return Damage(directory_, file.name, what);
   }
-  const Status joint = CheckJoint(file, *scan);
+  const Status joint = CheckJoint(file, *scan, mark);
   if (!joint) return joint;
   found_.log_number = file.number;
   found_.log_bytes = scan->whole_to;
   return Ok();
 }
 
-// A log file continues where the previous one ended, so a torn end of the previous one cannot hide
-// lost rows.
-Status Inspection::CheckJoint(const LogFile& file, const LogScan& scan) {
+// A log file continues where the previous one ended, and the mark says where the oldest one begins,
+// so that neither a torn end nor a file without a readable write can hide lost rows.
+Status Inspection::CheckJoint(const LogFile& file, const LogScan& scan, const HighWater& mark) {
   if (scan.first_row == 0) return Ok();
+  const bool is_first = next_row_ == 0 && mark.first_log != 0 && file.number >= mark.first_log;
+  if (is_first && scan.first_row != mark.first_row) {
+    return Damage(directory_, LogName(mark.first_log),
+                  "is damaged or missing: it began with row " + std::to_string(mark.first_row) +
+                      ", but the first row that can be read is " + std::to_string(scan.first_row) +
+                      " in " + file.name);
+  }
   if (next_row_ != 0 && scan.first_row != next_row_) {
     return Damage(directory_, file.name,
                   "begins with row " + std::to_string(scan.first_row) + ", but " + last_with_rows_ +
@@ -152,11 +166,26 @@ Status Inspection::CheckJoint(const LogFile& file, const LogScan& scan) {
   }
   next_row_ = scan.next_row;
   last_with_rows_ = file.name;
+  if (found_.first_log == 0) {
+    found_.first_log = file.number;
+    found_.first_row = scan.first_row;
+  }
   found_.last_row = scan.next_row - 1;
   return Ok();
 }
 
 }  // namespace
+
+Result<std::string> CurrentManifest(const std::string& directory) {
+  auto text = ReadFileText(directory + "/CURRENT");
+  if (!text && text.error().code != ErrorCode::kStoreNotFound) return text;
+  if (!text) return Damage(directory, "CURRENT", "is missing");
+  std::string name = text->substr(0, text->find('\n'));
+  if (ManifestNumber(name) == 0 || *text != name + "\n") {
+    return Damage(directory, "CURRENT", "is damaged: it does not name a MANIFEST");
+  }
+  return name;
+}
 
 std::string LogName(std::uint64_t number) {
   std::string name = std::to_string(number);
@@ -164,9 +193,9 @@ std::string LogName(std::uint64_t number) {
   return name.append(kLogEnding);
 }
 
-std::uint64_t LogNumber(std::string_view name) {
-  return name.ends_with(kLogEnding) ? NumberIn(name.substr(0, name.size() - kLogEnding.size())) : 0;
-}
+std::uint64_t LogNumber(std::string_view name) { return NumberBefore(kLogEnding, name); }
+
+std::uint64_t TableNumber(std::string_view name) { return NumberBefore(kTableEnding, name); }
 
 std::uint64_t ManifestNumber(std::string_view name) {
   return name.starts_with(kManifest) ? NumberIn(name.substr(kManifest.size())) : 0;
@@ -212,6 +241,10 @@ Status InspectStoreFiles(const std::string& directory, bool has_mark, Looker loo
     if (seen) break;
   }
   return seen;
+}
+
+Status InspectManifest(const std::string& directory, const HighWater& mark) {
+  return Inspection(directory, false).CheckManifest(mark);
 }
 
 Result<HighWater> MeasureStoreFiles(const std::string& directory) {

@@ -17,9 +17,15 @@ struct LogFile {
 Result<std::vector<LogFile>> ListLogs(const std::string& directory);
 
 std::string LogName(std::uint64_t number);
-// Returns 12 for "000012.log" and "MANIFEST-000012" respectively, and zero for other names.
+// Return 12 for "000012.log", "000012.sst" and "MANIFEST-000012" respectively, and zero for other
+// names.
 std::uint64_t LogNumber(std::string_view name);
+std::uint64_t TableNumber(std::string_view name);
 std::uint64_t ManifestNumber(std::string_view name);
+
+// Returns the name of the MANIFEST that CURRENT names. kStoreCorrupt if CURRENT is missing or names
+// none, kStoreIo if it cannot be read.
+Result<std::string> CurrentManifest(const std::string& directory);
 
 // Checks the log files, CURRENT and the MANIFEST against each other and against the mark. Must be
 // called before the engine opens them, because the engine takes what it cannot read for the end of
@@ -34,6 +40,9 @@ std::uint64_t ManifestNumber(std::string_view name);
 // writing right now looks like damage.
 enum class Looker : std::uint8_t { kOwner, kVisitor };
 Status InspectStoreFiles(const std::string& directory, bool has_mark, Looker looker);
+
+// Checks only CURRENT and the MANIFEST, as InspectStoreFiles does for the owner.
+Status InspectManifest(const std::string& directory, const HighWater& mark);
 
 // Measures how far the files of a store reach, to initialize a mark. Nobody may have the store
 // open.

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "store/file_identity.h"
 
 namespace everstep {
 namespace {
@@ -20,7 +21,9 @@ namespace {
 constexpr std::size_t kRecords = 2;
 constexpr std::size_t kRecordStride = 4096;
 constexpr std::string_view kMagic = "everstep";
-constexpr std::size_t kRecordBytes = kMagic.size() + 7 * 8 + 4;
+constexpr std::size_t kRecordBytes = kMagic.size() + 9 * 8 + 4;
+// Records of earlier versions end before first_log.
+constexpr std::size_t kEarlierRecordBytes = kRecordBytes - 2 * 8;
 
 struct Record {
   std::uint64_t generation = 0;
@@ -39,11 +42,14 @@ std::string Encode(const Record& record) {
   writer.U64(record.at.dropped_log);
   writer.U64(record.at.manifest_number);
   writer.U64(record.at.manifest_bytes);
+  writer.U64(record.at.first_log);
+  writer.U64(record.at.first_row);
   writer.U32(Crc32c(bytes));
   return bytes;
 }
 
-std::optional<Record> Decode(std::string_view bytes) {
+// `bytes` has the length of a record of the version to try.
+std::optional<Record> DecodeAs(std::string_view bytes) {
   ByteReader reader(bytes);
   const bool ours = reader.Raw(kMagic.size()) == kMagic;
   Record record;
@@ -54,11 +60,20 @@ std::optional<Record> Decode(std::string_view bytes) {
   record.at.dropped_log = reader.U64();
   record.at.manifest_number = reader.U64();
   record.at.manifest_bytes = reader.U64();
+  if (bytes.size() == kRecordBytes) {
+    record.at.first_log = reader.U64();
+    record.at.first_row = reader.U64();
+  }
   const std::uint32_t crc = reader.U32();
-  if (!ours || !reader.ok() || crc != Crc32c(bytes.substr(0, kRecordBytes - 4))) {
+  if (!ours || !reader.ok() || crc != Crc32c(bytes.substr(0, bytes.size() - 4))) {
     return std::nullopt;
   }
   return record;
+}
+
+std::optional<Record> Decode(std::string_view bytes) {
+  const auto record = DecodeAs(bytes.substr(0, kRecordBytes));
+  return record ? record : DecodeAs(bytes.substr(0, kEarlierRecordBytes));
 }
 
 std::string PathIn(const std::string& directory) { return directory + "/MARK"; }
@@ -115,8 +130,14 @@ HighWater StoreMark::high_water() const {
   return at_;
 }
 
-void StoreMark::LogSynced(std::uint64_t number, std::uint64_t bytes) {
+void StoreMark::LogSynced(std::uint64_t number, std::uint64_t bytes, std::uint64_t first_row) {
   const std::lock_guard lock(mutex_);
+  if (first_row != 0) first_rows_.try_emplace(number, first_row);
+  if (first_row != 0 && at_.first_log == 0) {
+    at_.first_log = number;
+    at_.first_row = first_row;
+    sync_first_row_ = true;
+  }
   if (number < at_.log_number) return;
   at_.log_bytes = number == at_.log_number ? std::max(bytes, at_.log_bytes) : bytes;
   at_.log_number = number;
@@ -125,7 +146,10 @@ void StoreMark::LogSynced(std::uint64_t number, std::uint64_t bytes) {
 Status StoreMark::RowsWritten(std::uint64_t last_row) {
   const std::lock_guard lock(mutex_);
   at_.last_row = std::max(at_.last_row, last_row);
-  return Write();
+  Status written = Write();
+  if (written && sync_first_row_) written = Sync();
+  if (written) sync_first_row_ = false;
+  return written;
 }
 
 Status StoreMark::ManifestSynced(std::uint64_t number, std::uint64_t bytes) {
@@ -153,6 +177,13 @@ Status StoreMark::LogDropped(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (number <= dropped_synced_) return Ok();
     at_.dropped_log = std::max(at_.dropped_log, number);
+    if (at_.first_log <= number) {
+      first_rows_.erase(first_rows_.begin(), first_rows_.upper_bound(number));
+      const auto oldest = first_rows_.begin();
+      const bool known = oldest != first_rows_.end();
+      at_.first_log = known ? oldest->first : 0;
+      at_.first_row = known ? oldest->second : 0;
+    }
     const Status written = Write();
     if (!written) return written;
   }
@@ -163,6 +194,13 @@ Status StoreMark::LogDropped(std::uint64_t number) {
 }
 
 Status StoreMark::Sync() { return ::fdatasync(file_.get()) == 0 ? Ok() : Status(Failed(path_)); }
+
+bool StoreMark::IsIntact() const {
+  const std::lock_guard lock(mutex_);
+  if (!IsNameOf(path_, file_.get())) return false;
+  const auto newest = ReadRecord(path_, file_.get());
+  return newest && newest->generation == generation_;
+}
 
 Status StoreMark::Write() {
   const std::string bytes = Encode({++generation_, at_});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct HighWater {
   std::uint64_t dropped_log = 0;  // log files up to this number are no longer needed
   std::uint64_t manifest_number = 0;
   std::uint64_t manifest_bytes = 0;
+  // The oldest log file in use that holds rows, and the number of its first row.
+  std::uint64_t first_log = 0;
+  std::uint64_t first_row = 0;
 
   bool operator==(const HighWater&) const = default;
 };
@@ -39,8 +43,9 @@ class StoreMark {
 
   HighWater high_water() const;
 
-  // Kept in memory only, until the next RowsWritten writes it to the file.
-  void LogSynced(std::uint64_t number, std::uint64_t bytes);
+  // Kept in memory only, until the next RowsWritten writes it to the file. `first_row` is the
+  // number of the first row in the log file; zero: it has none yet.
+  void LogSynced(std::uint64_t number, std::uint64_t bytes, std::uint64_t first_row);
   Status RowsWritten(std::uint64_t last_row);
   // A MANIFEST that CURRENT does not name yet is kept in memory only: after a kill, the store
   // continues with the previous one. Call ManifestInUse once CURRENT names it durably.
@@ -49,6 +54,9 @@ class StoreMark {
   // Synced on return, so that the log file may be deleted.
   Status LogDropped(std::uint64_t number);
   Status Sync();
+
+  // Whether the file still has its name and its last record.
+  bool IsIntact() const;
 
  private:
   StoreMark(std::string path, UniqueFd file, const HighWater& from, std::uint64_t generation)
@@ -60,6 +68,8 @@ class StoreMark {
   mutable std::mutex mutex_;
   HighWater at_;
   std::uint64_t dropped_synced_ = 0;
+  std::map<std::uint64_t, std::uint64_t> first_rows_;  // of the log files that this owner wrote
+  bool sync_first_row_ = false;                        // the next RowsWritten has to
   std::uint64_t next_manifest_number_ = 0;
   std::uint64_t next_manifest_bytes_ = 0;
   std::uint64_t generation_;

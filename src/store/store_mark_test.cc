@@ -4,7 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "testing/temporary_directory.h"
 
 namespace everstep {
@@ -29,14 +33,14 @@ TEST_F(StoreMarkFile, IsReadAsItWasWritten) {
   auto mark = StoreMark::Create(path_, from);
   ASSERT_TRUE(mark) << ToString(mark.error());
   EXPECT_EQ(*ReadMark(path_), from);
-  (*mark)->LogSynced(7, 100);
+  (*mark)->LogSynced(7, 100, 3);
   EXPECT_EQ(*ReadMark(path_), from);  // kept in memory only
   ASSERT_TRUE((*mark)->RowsWritten(9));
-  EXPECT_EQ(*ReadMark(path_), (HighWater{9, 7, 100, 4, 5, 6}));
+  EXPECT_EQ(*ReadMark(path_), (HighWater{9, 7, 100, 4, 5, 6, 7, 3}));
   ASSERT_TRUE((*mark)->LogDropped(6));
   ASSERT_TRUE((*mark)->ManifestSynced(8, 50));
   ASSERT_TRUE((*mark)->ManifestInUse());
-  const HighWater last{9, 7, 100, 6, 8, 50};
+  const HighWater last{9, 7, 100, 6, 8, 50, 7, 3};
   EXPECT_EQ(*ReadMark(path_), last);
   mark->reset();
   EXPECT_EQ((*StoreMark::Open(path_))->high_water(), last);
@@ -60,12 +64,55 @@ TEST_F(StoreMarkFile, NamesAManifestWhenCurrentNamesIt) {
 TEST_F(StoreMarkFile, NeverGoesBack) {
   auto mark = StoreMark::Create(path_, {5, 5, 50, 3, 9, 90});
   ASSERT_TRUE(mark);
-  (*mark)->LogSynced(4, 1000);
-  (*mark)->LogSynced(5, 40);
+  (*mark)->LogSynced(4, 1000, 0);
+  (*mark)->LogSynced(5, 40, 0);
   ASSERT_TRUE((*mark)->RowsWritten(4));
   ASSERT_TRUE((*mark)->LogDropped(2));
   ASSERT_TRUE((*mark)->ManifestSynced(8, 1000));
   EXPECT_EQ(*ReadMark(path_), (HighWater{5, 5, 50, 3, 9, 90}));
+}
+
+TEST_F(StoreMarkFile, SaysWithWhichRowTheOldestLogInUseBegins) {
+  auto mark = StoreMark::Create(path_, {});
+  ASSERT_TRUE(mark);
+  const auto oldest = [&](std::uint64_t last_row) {
+    EXPECT_TRUE((*mark)->RowsWritten(last_row));
+    const HighWater at = *ReadMark(path_);
+    return std::pair(at.first_log, at.first_row);
+  };
+  EXPECT_EQ(oldest(0), std::pair(0UL, 0UL));
+  (*mark)->LogSynced(4, 0, 0);  // it has no row yet
+  EXPECT_EQ(oldest(0), std::pair(0UL, 0UL));
+  (*mark)->LogSynced(4, 10, 1);
+  (*mark)->LogSynced(4, 20, 1);
+  EXPECT_EQ(oldest(2), std::pair(4UL, 1UL));
+  (*mark)->LogSynced(7, 10, 3);
+  (*mark)->LogSynced(9, 10, 4);
+  EXPECT_EQ(oldest(4), std::pair(4UL, 1UL));
+  ASSERT_TRUE((*mark)->LogDropped(4));
+  EXPECT_EQ(oldest(4), std::pair(7UL, 3UL));
+  ASSERT_TRUE((*mark)->LogDropped(9));
+  EXPECT_EQ(oldest(4), std::pair(0UL, 0UL));
+  (*mark)->LogSynced(12, 10, 5);
+  EXPECT_EQ(oldest(5), std::pair(12UL, 5UL));
+  mark->reset();
+  // The next owner knows the oldest log only from the file.
+  mark = StoreMark::Open(path_);
+  (*mark)->LogSynced(14, 10, 6);
+  EXPECT_EQ(oldest(6), std::pair(12UL, 5UL));
+  ASSERT_TRUE((*mark)->LogDropped(12));
+  EXPECT_EQ(oldest(6), std::pair(14UL, 6UL));
+}
+
+TEST_F(StoreMarkFile, OfAnEarlierVersionIsRead) {
+  // The first record of a mark as versions without first_log wrote it, last_row being 7.
+  std::string bytes = "everstep";
+  ByteWriter writer(bytes);
+  for (const std::uint64_t number : {1U, 7U, 3U, 40U, 2U, 5U, 60U}) writer.U64(number);
+  writer.U32(Crc32c(bytes));
+  bytes.resize(8192, '\0');
+  std::ofstream(path_ + "/MARK", std::ios::binary) << bytes;
+  EXPECT_EQ(*ReadMark(path_), (HighWater{7, 3, 40, 2, 5, 60, 0, 0}));
 }
 
 TEST_F(StoreMarkFile, WithOneRecordDamagedSaysWhatItSaidBefore) {

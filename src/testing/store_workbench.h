@@ -17,7 +17,8 @@ namespace everstep {
 // A store under test, with a clock and runs to write into it.
 class StoreWorkbench {
  public:
-  explicit StoreWorkbench(std::unique_ptr<StateStore> store) : store_(std::move(store)) {}
+  explicit StoreWorkbench(std::unique_ptr<StateStore> store)
+      : store_(std::move(store)), last_run_(store_ == nullptr ? 0 : store_->LastRunNo().value()) {}
 
   StateStore& store() { return *store_; }
   std::unique_ptr<StateReader> Read() { return store_->Read(); }

@@ -79,13 +79,72 @@ curl -s "$url/v1/events" -H 'Content-Type: application/json' \
   -d '{"eventType":"RunStarted","runId":"late"}' >answer
 rm "$(newest_log alive/store)" alive/store/LOCK
 curl -s -o out -w '%{http_code}' "$url/readyz" >code
-expect "a server whose log file is removed is not ready" '[[ $(<code) == 503 ]] && says STORE_CORRUPT'
-wait_for 'curl -s "$url/v1/alerts" >out; says STORE_CORRUPT'
-expect "an alert names the file" 'says STORE_CORRUPT && says "was removed or cut off"'
-expect "the server's log reports it too" 'says STORE_CORRUPT server.err || says STORE_CORRUPT server.out'
+expect "a server whose log file is removed is not ready" '[[ $(<code) == 503 ]] && says STORE_STOPPED'
+wait_for 'curl -s "$url/v1/alerts" >out; says STORE_STOPPED'
+expect "an alert names the file" 'says STORE_STOPPED && says "was removed, replaced or cut off"'
+expect "the server's log reports it too" 'says STORE_STOPPED server.err || says STORE_STOPPED server.out'
 run log append --store alive/store --lock-timeout 0s
 expect "a removed lock file does not allow a second owner" '((status == 5)) && says STORE_LOCKED err && says "$server" err'
 kill -9 "$server"
 wait "$server" 2>/dev/null
+run log verify --store alive/store
+expect "nothing is lost with the log file" '((status == 0)) && says "no faults in 31 runs"'
+
+# ---- a store that is moved away and replaced while a server has it open
+mkdir moved
+cp -r intact moved/store
+start() {
+  "$everstep" serve --dev --data moved --listen 127.0.0.1:0 >server.out 2>server.err </dev/null &
+  server=$!
+  wait_for 'says "listening on" server.out'
+  url=http://$(sed -n 's#.*listening on http://\([^ ]*\).*#\1#p' server.out | head -n 1)
+}
+start
+mv moved/store moved/store.bad
+run log restore intact --store moved/store
+run serve --dev --data moved --listen 127.0.0.1:0
+expect "a second server on the folder is refused" '((status == 5)) && says STORE_LOCKED err && says "process $server" err'
+run doctor --data moved
+expect "doctor reports that the owner has another store open" '((status == 7)) && says "does not have moved/store open"'
+curl -s -o out -w '%{http_code}' "$url/v1/events" -H 'Content-Type: application/json' \
+  -d '{"eventType":"RunStarted","runId":"late"}' >code
+expect "the first server acknowledges nothing more" '[[ $(<code) == 503 ]] && says INDETERMINATE'
+kill "$server"
+wait "$server" 2>/dev/null
+run log verify --store moved/store
+expect "the restored store is untouched" '((status == 0)) && says "no faults in 30 runs"'
+
+# ---- a store that is gone
+start
+kill "$server"
+wait "$server" 2>/dev/null
+rm -r moved/store
+run serve --dev --data moved --listen 127.0.0.1:0
+expect "a lost store is not taken for a new one" \
+  '((status == 4)) && says STORE_NOT_FOUND err && says "log restore BACKUP --store moved/store" err && says "remove moved/has-store" err'
+run doctor --data moved
+expect "doctor reports that the store is gone" '((status == 7)) && says STORE_NOT_FOUND && says "moved/has-store"'
+run token create --data moved --role admin
+run serve --dev --data moved --listen 127.0.0.1:0
+expect "other commands do not create one either" '((status == 4)) && [[ ! -e moved/store ]]'
+mkdir moved/store
+run serve --dev --data moved --listen 127.0.0.1:0
+expect "an emptied store is not taken for a new one" '((status == 4)) && says STORE_NOT_FOUND err'
+run log restore intact --store moved/store
+expect "a backup is restored in its place" '((status == 0))'
+rm -r moved/store moved/has-store
+start
+expect "without the note a new store begins" 'says "listening on" server.out'
+kill "$server"
+wait "$server" 2>/dev/null
+
+# ---- salvage without the files that lead to tables and logs
+for lost in CURRENT FORMAT "MANIFEST-*" "CURRENT FORMAT MARK MANIFEST-*"; do
+  rm -rf torn torn-new
+  cp -r intact torn
+  (cd torn && rm $lost)
+  run log salvage torn-new --store torn
+  expect "salvage does not need $lost" '((status == 7)) && says "copied 30 runs, 30 events; all tables and log files could be read"'
+done
 
 exit $((failures > 0))
