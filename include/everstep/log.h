@@ -57,6 +57,8 @@ struct EventRequest {
   std::string entity_kind;           // "step", "hook" …, with entity_id
   std::string entity_id;
   std::size_t limit = 1000;  // stored events per page; at most 10,000
+  // Bytes of payloads per page, which ends with the event that reaches them.
+  std::size_t bytes_max = 16 << 20;
 };
 
 struct LogEvent {

@@ -69,6 +69,7 @@ std::string Gzip(std::string_view text) {
   stream.avail_out = static_cast<uInt>(compressed.size());
   EVERSTEP_ASSERT(deflate(&stream, Z_FINISH) == Z_STREAM_END);
   compressed.resize(stream.total_out);
+  compressed.shrink_to_fit();
   deflateEnd(&stream);
   return compressed;
 }

@@ -12,7 +12,7 @@
 
 #include "everstep/result.h"
 #include "net/http_message.h"
-#include "net/memory_account.h"
+#include "net/memory_charge.h"
 #include "net/tenant_account.h"
 
 namespace everstep {
@@ -35,6 +35,10 @@ struct ServerResponse {
   int status = 200;
   HttpHeaders headers;  // the server sets Content-Length, Connection, Date, Content-Encoding
   std::string body;
+  // In place of `body`, a text that many answers share. Sent as it is, never compressed here.
+  std::shared_ptr<const std::string> shared_body{};
+
+  std::string_view Body() const { return shared_body != nullptr ? *shared_body : body; }
 };
 
 // An answer that is written piece by piece (chunked). Thread-safe.
@@ -88,7 +92,7 @@ class HttpCall {
  public:
   class Connection;  // of the server
   HttpCall(ServerRequest request, std::shared_ptr<Connection> connection, std::uint64_t number,
-           std::shared_ptr<RequestBody> body = nullptr);
+           std::shared_ptr<RequestBody> body = nullptr, MemoryCharge body_charge = {});
   HttpCall(HttpCall&&) noexcept;
   HttpCall& operator=(HttpCall&&) noexcept;
   ~HttpCall();
@@ -109,8 +113,18 @@ class HttpCall {
   // refusal. Must be called on the thread of HttpHandler::Handle, before the call is answered.
   Vouched Vouch(const ClientName& client);
   // Charges memory to the server's account until the call is answered, in addition to that of the
-  // body.
+  // body, which is charged as long as the call exists.
   MemoryCharge::Outcome Charge(std::size_t bytes, MemoryClaim claim);
+  // Reserves memory for an answer of up to `bytes` before it is made, as far as a single request
+  // may reserve that much. Unless the result is true, answer with a refusal. Reply corrects what is
+  // reserved to the real size, and it stays charged until the client has taken the answer.
+  bool ReserveAnswer(std::size_t bytes);
+  // The same for an answer that is made: exactly `bytes`.
+  bool ChargeAnswer(std::size_t bytes);
+  // Gives the reserve back, because the answer will be made later.
+  void ReleaseReserve() { answer_charge_.Release(); }
+  // Whether the connection is closed, so that nobody gets the answer. Any thread.
+  bool is_abandoned() const;
 
   // Runs `work`, which must reply, on the thread that sends the answer: on this thread while few
   // requests are in flight, else on the io thread of the connection, which has the connection in
@@ -129,7 +143,21 @@ class HttpCall {
   bool head_only_ = false;
   bool accepts_gzip_ = false;
   MemoryHolder holder_;
+  MemoryCharge body_charge_;
   MemoryCharge charge_;
+  MemoryCharge answer_charge_;
+};
+
+// What the head of a request shows about its sender.
+struct Sender {
+  enum class Standing : std::uint8_t {
+    kUnknown,  // anybody
+    kKnown,    // `name`
+    kRefused,  // the request is refused, whatever its body
+    kProbe,    // a health check, which is answered however little memory is left
+  };
+  Standing standing = Standing::kUnknown;
+  ClientName name{};
 };
 
 // How the body of a request is received.
@@ -155,11 +183,11 @@ class HttpHandler {
   virtual void RoundEnded() {}
   // Called with the head of each request that has a body.
   virtual BodyTerms TermsOfBody(const ServerRequest& head) = 0;
-  // Returns who sends a body that has not arrived yet or has to be unpacked; the name is ignored
-  // for unproven bodies. Nothing: the body is not wanted. Handle is then called at once, as if the
-  // body were streamed, and must answer without it.
-  virtual std::optional<ClientName> SenderOf(const ServerRequest& /*head*/) {
-    return ClientName{.tenant = {}, .is_operator = true};
+  // Returns who sends a request whose body has not arrived yet or has to be unpacked, or for which
+  // there may be no memory. If it is refused, its body is not taken: Handle is called at once, as
+  // if the body were streamed, and must answer without it.
+  virtual Sender SenderOf(const ServerRequest& /*head*/) {
+    return {Sender::Standing::kKnown, {.tenant = {}, .is_operator = true}};
   }
 };
 

@@ -216,6 +216,7 @@ TEST_F(HttpServerThreaded, BodiesThatWouldFillTheMemoryAreRefused) {
   EXPECT_EQ(server_->Metrics().connections_open, 2u);
   calls[0].Reply(TextResponse("done"));
   EXPECT_EQ(keeper.ReadAnswer().body, "done");
+  calls.clear();
   EXPECT_TRUE(Eventually([&] { return server_->Metrics().buffered_bytes == 0; }));
 }
 

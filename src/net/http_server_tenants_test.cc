@@ -120,21 +120,64 @@ TEST(MemoryChargeTest, ParsedBodiesAreChargedToTheirTenantAndEachHasAMinimum) {
   const MemoryHolder one{tenants.Take("first"), false};
   const MemoryHolder other{tenants.Take("second"), false};
   MemoryCharge charges[4];
-  EXPECT_EQ(charges[0].Take(account, MemoryClaim::kBody, one, kRoom + 1), Outcome::kNever);
-  EXPECT_EQ(charges[0].Take(account, MemoryClaim::kBody, one, kRoom), Outcome::kTaken)
+  EXPECT_EQ(charges[0].TakeParsed(account, MemoryClaim::kBody, one, kRoom + 1), Outcome::kNever);
+  EXPECT_EQ(charges[0].TakeParsed(account, MemoryClaim::kBody, one, kRoom), Outcome::kTaken)
       << "one request may have it all";
-  EXPECT_EQ(charges[1].Take(account, MemoryClaim::kBody, one, 1), Outcome::kNotNow);
-  EXPECT_EQ(charges[2].Take(account, MemoryClaim::kBody, other, kRoom / 16), Outcome::kTaken)
+  EXPECT_EQ(charges[1].TakeParsed(account, MemoryClaim::kBody, one, 1), Outcome::kNotNow);
+  EXPECT_EQ(charges[2].TakeParsed(account, MemoryClaim::kBody, other, kRoom / 16), Outcome::kTaken)
       << "a small amount is available to each tenant";
-  EXPECT_EQ(charges[3].Take(account, MemoryClaim::kBody, other, kRoom / 16), Outcome::kNotNow);
+  EXPECT_EQ(charges[3].TakeParsed(account, MemoryClaim::kBody, other, kRoom / 16),
+            Outcome::kNotNow);
   charges[0].Release();
-  EXPECT_EQ(charges[0].Take(account, MemoryClaim::kBody, one, kRoom / 4), Outcome::kTaken);
-  EXPECT_EQ(charges[1].Take(account, MemoryClaim::kBody, one, kRoom / 4), Outcome::kTaken);
-  EXPECT_EQ(charges[3].Take(account, MemoryClaim::kBody, one, 1), Outcome::kNotNow)
+  EXPECT_EQ(charges[0].TakeParsed(account, MemoryClaim::kBody, one, kRoom / 4), Outcome::kTaken);
+  EXPECT_EQ(charges[1].TakeParsed(account, MemoryClaim::kBody, one, kRoom / 4), Outcome::kTaken);
+  EXPECT_EQ(charges[3].TakeParsed(account, MemoryClaim::kBody, one, 1), Outcome::kNotNow)
       << "together they have its share";
   for (MemoryCharge& charge : charges) charge.Release();
   EXPECT_EQ(account->bytes(), 0u);
   EXPECT_EQ(one.tenant->bytes + other.tenant->bytes + one.tenant->parsed, 0u);
+}
+
+TEST(MemoryChargeTest, AnAnswerMayExceedAShareOfWhichLittleIsUsed) {
+  TenantAccounts tenants({10, 50});
+  const auto account = std::make_shared<MemoryAccount>(16 << 20, 50);
+  const MemoryHolder tenant{tenants.Take("first"), false};
+  MemoryCharge charges[3];
+  EXPECT_TRUE(charges[0].TakeAnswer(account, tenant, 6 << 20));
+  EXPECT_FALSE(charges[1].TakeAnswer(account, tenant, 3 << 20));
+  EXPECT_TRUE(charges[1].TakeAnswer(account, tenant, 2 << 20));
+  charges[0].Release();
+  EXPECT_FALSE(charges[0].TakeAnswer(account, tenant, 9 << 20)) << "of which much is used";
+  charges[1].Release();
+  EXPECT_TRUE(charges[0].TakeAnswer(account, tenant, 9 << 20));
+  EXPECT_FALSE(charges[1].TakeAnswer(account, tenant, 1 << 20));
+  EXPECT_TRUE(charges[1].TakeAnswer(account, {nullptr, true}, 6 << 20)) << "the operator's";
+  EXPECT_FALSE(charges[2].TakeAnswer(account, {nullptr, true}, 2 << 20)) << "all there is";
+  for (MemoryCharge& charge : charges) charge.Release();
+  EXPECT_EQ(account->bytes() + tenant.tenant->bytes, 0u);
+}
+
+TEST(MemoryChargeTest, ClientsWithoutACredentialHaveAQuarterAndDoNotCountAgainstTheOperator) {
+  const auto account = std::make_shared<MemoryAccount>(16 << 20, 50);
+  MemoryCharge charges[2];
+  EXPECT_TRUE(charges[0].TakeAnswer(account, {}, 4 << 20));
+  EXPECT_FALSE(charges[1].TakeAnswer(account, {}, 1));
+  EXPECT_TRUE(charges[1].TakeAnswer(account, {nullptr, true}, 16 << 20));
+  EXPECT_FALSE(account->IsFull(MemoryClaim::kAnswer, {nullptr, true}));
+}
+
+TEST(MemoryChargeTest, ABodyMovesToTheTenantThatProvesToSendIt) {
+  TenantAccounts tenants({10, 50});
+  const auto account = std::make_shared<MemoryAccount>(16 << 20, 50);
+  const MemoryHolder one{tenants.Take("first"), false};
+  MemoryCharge charge;
+  charge.TakeBody(account, MemoryClaim::kBody, {}, 1'000);
+  charge.MoveTo(one);
+  EXPECT_EQ(one.tenant->bytes, 1'000u);
+  EXPECT_EQ(account->bytes(), 1'000u);
+  charge.MoveTo({nullptr, true});
+  EXPECT_EQ(one.tenant->bytes, 0u);
+  EXPECT_EQ(account->bytes(), 1'000u);
 }
 
 TEST_F(HttpServerTenantsThreaded, AnAddressHasItsShareOfTheConnections) {

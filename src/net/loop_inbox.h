@@ -17,6 +17,7 @@ struct ServerAnswer {
   ServerResponse response;
   std::shared_ptr<ServerStream> stream;  // the body, if it is streamed
   bool head_only = false;
+  MemoryCharge charge{};  // of a large body, until the connection has it among what it sends
 };
 
 // A message from another thread to a loop: an answer, notice of an answer that the thread has sent

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "base/shared_limit.h"
 #include "net/tenant_account.h"
@@ -18,11 +18,11 @@ enum class MemoryClaim : std::uint8_t {
   kUnprovenBody,  // of a client that is not authenticated
 };
 
-// Bytes that are held for clients. Each number includes the next.
+// Bytes that are held for clients. `all` includes the others.
 struct HeldBytes {
   std::size_t all = 0;
   std::size_t bodies = 0;
-  std::size_t unproven = 0;
+  std::size_t unproven = 0;  // of clients that are not authenticated
 
   void AddBody(std::size_t bytes, MemoryClaim claim) {
     all += bytes;
@@ -32,17 +32,20 @@ struct HeldBytes {
   bool operator==(const HeldBytes&) const = default;
 };
 
-// Who holds memory: a tenant, the operator, or an unknown client.
+// Who holds memory: a tenant, the operator, or a client that is not authenticated.
 struct MemoryHolder {
   std::shared_ptr<TenantAccount> tenant{};
   bool is_operator = false;
+
+  bool is_known() const { return tenant != nullptr || is_operator; }
 };
 
 // Counts the memory that all connections of a server hold, and decides whether there is room for
 // more. Bodies leave a quarter to requests without a body, so that they never block a health check.
-// Bodies of unknown clients have a quarter, so that they never block those of others. The total and
-// the limit of bodies are shared: a tenant has its share of each, and all tenants together leave a
-// tenth to the operator. Thread-safe.
+// Clients that are not authenticated have a quarter for bodies and unread answers together. The
+// total and the limit of bodies are shared: a tenant has its share of each, and all tenants
+// together leave a tenth to the operator, against whom clients that are not authenticated do not
+// count. Thread-safe.
 class MemoryAccount {
  public:
   explicit MemoryAccount(std::size_t bytes_max, std::uint32_t tenant_percent = 100)
@@ -53,17 +56,32 @@ class MemoryAccount {
     Add(bodies_, now.bodies - former.bodies);
     Add(unproven_, now.unproven - former.unproven);
   }
-  bool IsFull(MemoryClaim claim, const MemoryHolder& holder = {}) const {
-    if (IsFull(all_limit_, Get(all_), holder)) return true;
-    if (claim == MemoryClaim::kAnswer) return false;
-    if (IsFull(bodies_limit_, Get(bodies_), holder)) return true;
-    return claim == MemoryClaim::kUnprovenBody && Get(unproven_) > RoomFor(claim);
+  bool IsFull(MemoryClaim claim, const MemoryHolder& holder) const {
+    return IsFull(claim, holder, OwnBytes(holder));
   }
+  // The same, if `own` were what the holder's tenant holds.
+  bool IsFull(MemoryClaim claim, const MemoryHolder& holder, std::size_t own) const {
+    const auto is_full = [&](const SharedLimit& limit, std::size_t taken) {
+      return limit.Ask(taken, own, holder.is_operator, 0) != SharedLimit::Answer::kRoom;
+    };
+    if (is_full(all_limit_, TakenFor(holder))) return true;
+    if (claim != MemoryClaim::kAnswer && is_full(bodies_limit_, Get(bodies_))) return true;
+    const bool proven = claim != MemoryClaim::kUnprovenBody && holder.is_known();
+    return !proven && Get(unproven_) > UnprovenMax();
+  }
+  static std::size_t OwnBytes(const MemoryHolder& holder) {
+    return holder.tenant == nullptr ? 0 : Get(holder.tenant->bytes);
+  }
+  // The most that a request may reserve for its answer, so that the reserves of all threads that
+  // make answers for a tenant do not fill its share.
+  std::size_t ReserveMax() const { return all_limit_.tenant_max() / 16; }
+  // What a tenant may hold of all.
+  std::size_t tenant_max() const { return all_limit_.tenant_max(); }
   std::size_t bytes() const { return Get(all_); }
   // The most that can ever be held.
   std::size_t RoomFor(MemoryClaim claim) const {
     if (claim == MemoryClaim::kAnswer) return all_limit_.max;
-    return claim == MemoryClaim::kBody ? bodies_limit_.max : all_limit_.max / 4;
+    return claim == MemoryClaim::kBody ? bodies_limit_.max : UnprovenMax();
   }
   std::uint32_t tenant_percent() const { return all_limit_.tenant_percent; }
 
@@ -74,10 +92,10 @@ class MemoryAccount {
     if (change != 0) counter.fetch_add(change, std::memory_order_relaxed);
   }
   static std::size_t Get(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
-  // Checks what is already taken.
-  static bool IsFull(const SharedLimit& limit, std::size_t taken, const MemoryHolder& holder) {
-    const std::size_t own = holder.tenant == nullptr ? 0 : Get(holder.tenant->bytes);
-    return limit.Ask(taken, own, holder.is_operator, 0) != SharedLimit::Answer::kRoom;
+  std::size_t UnprovenMax() const { return all_limit_.max / 4; }
+  std::size_t TakenFor(const MemoryHolder& holder) const {
+    const std::size_t all = Get(all_);
+    return holder.is_operator ? all - std::min(all, Get(unproven_)) : all;
   }
 
   const SharedLimit all_limit_;
@@ -85,74 +103,6 @@ class MemoryAccount {
   Counter all_ = 0;
   Counter bodies_ = 0;
   Counter unproven_ = 0;
-};
-
-// What a request takes of the account in addition to its body: the memory of its parsed form.
-// Released at the end of the request. Used by one thread at a time.
-class MemoryCharge {
- public:
-  enum class Outcome : std::uint8_t {
-    kTaken,
-    kNotNow,  // others hold too much
-    kNever,   // it is more than can ever be held
-  };
-
-  MemoryCharge() = default;
-  MemoryCharge(MemoryCharge&& other) noexcept
-      : account_(std::move(other.account_)),
-        holder_(std::exchange(other.holder_, {})),
-        held_(std::exchange(other.held_, {})) {}
-  MemoryCharge& operator=(MemoryCharge&& other) noexcept {
-    std::swap(account_, other.account_);
-    std::swap(holder_, other.holder_);
-    std::swap(held_, other.held_);
-    return *this;
-  }
-  ~MemoryCharge() { Release(); }
-
-  // Must be called before the memory is used. Nothing is held unless the result is kTaken. Parsed
-  // bodies leave a third of the room to those that arrive. A tenant has its share of the rest, but
-  // a single request may use all of it. A small amount is available to each tenant, whatever others
-  // hold.
-  Outcome Take(std::shared_ptr<MemoryAccount> account, MemoryClaim claim, MemoryHolder holder,
-               std::size_t bytes) {
-    Release();
-    const SharedLimit room{account->RoomFor(claim) / 3 * 2, account->tenant_percent()};
-    if (bytes > room.max) return Outcome::kNever;
-    const std::size_t own = holder.tenant == nullptr ? 0 : holder.tenant->parsed.load();
-    const bool little = holder.tenant != nullptr && own + bytes <= room.max / kLittle;
-    if (!little && account->bytes() + bytes > room.max) return Outcome::kNotNow;
-    if (own > 0 && own + bytes > room.tenant_max()) return Outcome::kNotNow;
-    account_ = std::move(account);
-    holder_ = std::move(holder);
-    HeldBytes wanted;
-    wanted.AddBody(bytes, claim);
-    Hold(wanted);
-    if (!account_->IsFull(claim, {nullptr, holder_.is_operator})) return Outcome::kTaken;
-    Release();
-    return Outcome::kNotNow;
-  }
-  void Release() {
-    if (account_ == nullptr) return;
-    Hold({});
-    account_.reset();
-    holder_ = {};
-  }
-
- private:
-  static constexpr std::size_t kLittle = 16;
-
-  void Hold(const HeldBytes& now) {
-    const HeldBytes former = std::exchange(held_, now);
-    account_->Replace(former, now);
-    if (holder_.tenant == nullptr) return;
-    holder_.tenant->bytes += now.all - former.all;
-    holder_.tenant->parsed += now.all - former.all;
-  }
-
-  std::shared_ptr<MemoryAccount> account_;
-  MemoryHolder holder_;
-  HeldBytes held_;
 };
 
 }  // namespace everstep

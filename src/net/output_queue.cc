@@ -35,11 +35,11 @@ void BufferPool::Give(std::string&& buffer) {
 }
 
 std::string& OutputQueue::Tail() {
-  if (sealed_ || pieces_.back().size() >= kPieceBytes) {
-    pieces_.push_back(pool_.Take());
+  if (sealed_ || pieces_.back().own.size() >= kPieceBytes) {
+    pieces_.push_back({pool_.Take(), nullptr});
     sealed_ = false;
   }
-  return pieces_.back();
+  return pieces_.back().own;
 }
 
 void OutputQueue::Append(std::string&& body) {
@@ -48,23 +48,35 @@ void OutputQueue::Append(std::string&& body) {
     Tail().append(body);
     return;
   }
-  pieces_.push_back(std::move(body));
+  pieces_.push_back({std::move(body), nullptr});
+  sealed_ = true;
+}
+
+void OutputQueue::Append(std::shared_ptr<const std::string> shared_body) {
+  if (shared_body->empty()) return;
+  pieces_.push_back({{}, std::move(shared_body)});
   sealed_ = true;
 }
 
 std::size_t OutputQueue::bytes() const {
   return std::accumulate(
              pieces_.begin(), pieces_.end(), std::size_t{0},
-             [](std::size_t sum, const std::string& piece) { return sum + piece.size(); }) -
+             [](std::size_t sum, const Piece& piece) { return sum + piece.text().size(); }) -
          written_;
+}
+
+std::size_t OutputQueue::own_bytes() const {
+  return std::accumulate(
+      pieces_.begin(), pieces_.end(), std::size_t{0},
+      [](std::size_t sum, const Piece& piece) { return sum + piece.own.size(); });
 }
 
 std::size_t OutputQueue::Front(std::span<iovec> parts) const {
   const std::size_t count = std::min(parts.size(), pieces_.size());
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t skipped = i == 0 ? written_ : 0;
-    parts[i].iov_base = const_cast<char*>(pieces_[i].data() + skipped);
-    parts[i].iov_len = pieces_[i].size() - skipped;
+    const std::string_view text = pieces_[i].text().substr(i == 0 ? written_ : 0);
+    parts[i].iov_base = const_cast<char*>(text.data());
+    parts[i].iov_len = text.size();
   }
   return count;
 }
@@ -72,9 +84,9 @@ std::size_t OutputQueue::Front(std::span<iovec> parts) const {
 void OutputQueue::Consume(std::size_t bytes) {
   std::size_t whole = 0;
   written_ += bytes;
-  while (whole < pieces_.size() && written_ >= pieces_[whole].size()) {
-    written_ -= pieces_[whole].size();
-    pool_.Give(std::move(pieces_[whole]));
+  while (whole < pieces_.size() && written_ >= pieces_[whole].text().size()) {
+    written_ -= pieces_[whole].text().size();
+    pool_.Give(std::move(pieces_[whole].own));
     ++whole;
   }
   pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(whole));

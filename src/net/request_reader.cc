@@ -67,8 +67,9 @@ bool RequestReader::IsRefusedByHead(std::string_view input) {
                        facts.content_length <= input.size();
   sender_.reset();
   if (is_here) return false;
-  sender_ = handler_.SenderOf(request_);
-  return !sender_;
+  Sender sender = handler_.SenderOf(request_);
+  if (sender.standing == Sender::Standing::kKnown) sender_ = std::move(sender.name);
+  return sender.standing == Sender::Standing::kRefused;
 }
 
 RequestReader::Outcome RequestReader::ReadBody(std::string_view& input, std::size_t unpack_max) {

@@ -83,7 +83,7 @@ void AppendResponseHead(const ServerResponse& response, ResponseFraming framing,
     if (!framing.http_1_0) out += "Transfer-Encoding: chunked\r\n";
   } else if (HasBody(response.status)) {
     out += "Content-Length: ";
-    AppendNumber(response.body.size(), out);
+    AppendNumber(response.Body().size(), out);
     out += "\r\n";
   }
   if (framing.close) out += "Connection: close\r\n";

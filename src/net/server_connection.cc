@@ -22,8 +22,10 @@ constexpr std::size_t kPipelineMax = 32;
 constexpr std::size_t kSlotsKept = 4;
 // A larger answer seldom fits into the socket's buffer.
 constexpr std::size_t kDirectBytesMax = 32 << 10;
-// Bytes of answers that the client has not taken; beyond it its requests are not read.
+// Bytes of answers that the client has not taken; beyond it its requests are not read. The second
+// is for clients that are not authenticated, or whose share of the memory is full.
 constexpr std::size_t kUnsentMax = 256 << 10;
+constexpr std::size_t kLittleUnsentMax = 8 << 10;
 
 HeadLimits LimitsOf(const HttpServerOptions& options) {
   return {options.head_bytes_max, options.headers_max, options.target_bytes_max};
@@ -56,7 +58,7 @@ Connection::Connection(IoLoop& loop, UniqueFd socket, std::string_view peer_addr
 
 void Connection::Answer(std::uint64_t number, ServerAnswer answer) {
   if (inbox_->OnLoopThread()) return Deliver(number, std::move(answer));
-  const bool small = answer.stream == nullptr && answer.response.body.size() <= kDirectBytesMax;
+  const bool small = answer.stream == nullptr && answer.response.Body().size() <= kDirectBytesMax;
   if (small && IsDirect(number)) return AnswerDirectly(number, answer);
   const std::shared_ptr<ServerStream> stream = answer.stream;
   const bool posted = inbox_->Post({.kind = LoopPost::Kind::kAnswer,
@@ -81,7 +83,7 @@ void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
   inbox_->Post({.kind = LoopPost::Kind::kStreamNews,
                 .connection = shared_from_this(),
                 .number = 0,
-                .answer = {{}, stream, false},
+                .answer = {{}, stream, false, {}},
                 .sent = 0,
                 .socket = {},
                 .peer_address = {}});
@@ -142,13 +144,10 @@ bool Connection::ReadRequest(std::string_view& bytes) {
   loop_.CountUnpacked(reader_.TakeUnpacked());
   switch (outcome) {
     case RequestReader::Outcome::kMore:
-      if (reader_.in_body() && !reader_.unproven_body() && reader_.sender() &&
-          Vouch(*reader_.sender()) == HttpCall::Vouched::kNoConnection) {
-        Refuse(kTenantConnections);
-      }
+      (void)VouchForBody();
       return false;
     case RequestReader::Outcome::kPaused:
-      unpacking_ = true;
+      unpacking_ = VouchForBody();
       return false;
     case RequestReader::Outcome::kRefused:
       LoopCounters::Add(loop_.counters().malformed);
@@ -176,7 +175,34 @@ void Connection::KeepUnread(std::string_view rest) {
 }
 
 bool Connection::HasRoom() const {
-  return slots_.size() < kPipelineMax && (out_.empty() || out_.bytes() < kUnsentMax);
+  if (slots_.size() >= kPipelineMax) return false;
+  const std::size_t unsent = UnsentBytes();
+  if (unsent < kLittleUnsentMax) return true;
+  return unsent < kUnsentMax && holder_.is_known() && !IsFull(MemoryClaim::kAnswer);
+}
+
+std::size_t Connection::UnsentBytes() const {
+  std::size_t bytes = out_.empty() ? 0 : out_.bytes();
+  for (const Slot& slot : slots_) bytes += slot.answer.response.Body().size();
+  return bytes;
+}
+
+bool Connection::VouchForBody() {
+  if (!reader_.in_body() || reader_.unproven_body() || !reader_.sender()) return true;
+  if (Vouch(*reader_.sender()) != HttpCall::Vouched::kNoConnection) return true;
+  Refuse(kTenantConnections);
+  return false;
+}
+
+// The sender may be another than that of the request before: nobody is known on a new connection,
+// and a proxy sends requests of many clients over one. So the head decides before a request is
+// refused. Whatever Vouch says, the handler asks again and answers.
+bool Connection::HasMemory(const ServerRequest& head, MemoryClaim claim) {
+  if (!IsFull(claim)) return true;
+  const Sender sender = state_->handler.SenderOf(head);
+  if (sender.standing == Sender::Standing::kProbe) return true;
+  if (sender.standing != Sender::Standing::kKnown) return false;
+  return Vouch(sender.name) == HttpCall::Vouched::kNoConnection || !IsFull(claim);
 }
 
 void Connection::Dispatch(bool last) {
@@ -188,17 +214,21 @@ void Connection::Dispatch(bool last) {
   Slot& slot = slots_.emplace_back();
   slot.http_1_0 = facts.http_1_0;
   slot.in_flight = true;
-  slot.body_bytes = request.body.size();
-  if (!request.body.empty()) slot.claim = body_claim();
   const std::uint64_t number = last_number();
   LoopCounters::Add(loop_.counters().requests);
   state_->in_flight.fetch_add(1);
-  if (state_->memory.IsFull(slot.claim, holder_)) {
-    Deliver(number, {ProblemResponse(kOverloaded), nullptr, request.method == "HEAD"});
+  const MemoryClaim claim = request.body.empty() ? MemoryClaim::kAnswer : body_claim();
+  if (!HasMemory(request, claim)) {
+    Deliver(number, {ProblemResponse(kOverloaded), nullptr, request.method == "HEAD", {}});
     return;
   }
+  MemoryCharge body_charge;
+  if (!request.body.empty()) {
+    body_charge.TakeBody(memory(), claim, holder_, request.body.size());
+  }
   if (MayAnswerDirectly()) direct_.store(number, std::memory_order_release);
-  state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), number));
+  state_->handler.Handle(
+      HttpCall(std::move(request), shared_from_this(), number, nullptr, std::move(body_charge)));
 }
 
 HttpCall::Vouched Connection::Vouch(const ClientName& client) {
@@ -211,7 +241,7 @@ HttpCall::Vouched Connection::Vouch(const ClientName& client) {
     ChangeHolder(std::move(account), false);
   }
   if (unproven) loop_.Vouched(*this);
-  return state_->memory.IsFull(MemoryClaim::kAnswer, holder_) ? kNoMemory : kTaken;
+  return IsFull(MemoryClaim::kAnswer) ? kNoMemory : kTaken;
 }
 
 bool Connection::awaits_client() const { return slots_.empty() || awaits_body(); }
@@ -241,9 +271,10 @@ void Connection::Deliver(std::uint64_t number, ServerAnswer answer) {
   if (upload_ != nullptr && number == last_number()) DropUpload();
   Slot& slot = slots_[static_cast<std::size_t>(number - first_number_)];
   EVERSTEP_ASSERT(!slot.ready);
+  // Released at the end, when the connection's account has what it covers.
+  const MemoryCharge charge = std::move(answer.charge);
   slot.answer = std::move(answer);
   slot.ready = true;
-  slot.body_bytes = 0;
   slot.body.reset();
   if (std::exchange(slot.in_flight, false)) loop_.EndRequest();
   if (ServerStream* stream = slot.answer.stream.get(); stream != nullptr) {
@@ -251,6 +282,7 @@ void Connection::Deliver(std::uint64_t number, ServerAnswer answer) {
     if (state_->draining.load(std::memory_order_relaxed)) stream->Finish();
   }
   Advance();
+  if (charge.is_held()) Account(Held());
   loop_.MarkDirty(*this);
 }
 
@@ -273,7 +305,12 @@ void Connection::WriteAnswer(Slot& slot) {
                                    .http_1_0 = slot.http_1_0,
                                    .close = stop_reading_ && slots_.size() == 1};
   AppendResponseHead(response, framing, DateLineNow(), out_.Tail());
-  if (!framing.head_only && HasBody(response.status)) out_.Append(std::move(response.body));
+  if (framing.head_only || !HasBody(response.status)) return;
+  if (response.shared_body != nullptr) {
+    out_.Append(std::move(response.shared_body));
+  } else {
+    out_.Append(std::move(response.body));
+  }
 }
 
 bool Connection::WriteStream(Slot& slot) {
@@ -308,7 +345,7 @@ void Connection::PopSlot() {
   if (slots_.front().answer.stream != nullptr) LoopCounters::Add(loop_.counters().streams_gone);
   slots_.erase(slots_.begin());
   ++first_number_;
-  if (slots_.empty() && slots_.capacity() > kSlotsKept) slots_ = {};
+  if (slots_.empty() && slots_.capacity() > kSlotsKept) slots_.shrink_to_fit();
 }
 
 bool Connection::streaming() const {
@@ -345,6 +382,7 @@ void Connection::BeginDrain() {
 
 void Connection::Close() {
   if (std::exchange(closed_, true)) return;
+  gone_.store(true, std::memory_order_relaxed);
   const std::shared_ptr<ServerBody> upload = std::move(upload_);
   std::vector<Slot> slots;
   slots.swap(slots_);

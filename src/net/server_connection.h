@@ -56,6 +56,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   // See HttpCall::Vouch. On the loop's thread.
   HttpCall::Vouched Vouch(const ClientName& client);
   const MemoryHolder& holder() const { return holder_; }
+  bool is_gone() const { return gone_.load(std::memory_order_relaxed); }  // any thread
   // Whether the client has to act next.
   bool awaits_client() const;
   // Continues with what was read before reading stopped.
@@ -94,10 +95,9 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   // A request that is not completely answered.
   struct Slot {
     ServerAnswer answer;
-    std::size_t body_bytes = 0;  // of the request, while it is in flight
-    MemoryClaim claim = MemoryClaim::kAnswer;
-    std::shared_ptr<ServerBody> body;  // streamed, until the request is answered
-    bool in_flight = false;            // the whole request has arrived, but not its answer
+    std::shared_ptr<ServerBody> body;          // streamed, until the request is answered
+    MemoryClaim claim = MemoryClaim::kAnswer;  // of that body
+    bool in_flight = false;                    // the whole request has arrived, but not its answer
     bool ready = false;
     bool begun = false;  // the head of its stream was written
     bool http_1_0 = false;
@@ -108,6 +108,10 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   // False: there is nothing to continue with.
   bool ReadRequest(std::string_view& bytes);
   void KeepUnread(std::string_view rest);
+  // Charges the connection to the client that sends the body. False: it was refused.
+  bool VouchForBody();
+  // Whether there is memory for the request, and for its body if it has one.
+  bool HasMemory(const ServerRequest& head, MemoryClaim claim);
   void Dispatch(bool last);
   void BeginUpload();
   bool ReadUpload(std::string_view& bytes);
@@ -119,6 +123,9 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   std::uint64_t last_number() const { return first_number_ + slots_.size() - 1; }
   // Whether there is room for another request on this connection.
   bool HasRoom() const;
+  // Bytes of answers that the client has not taken.
+  std::size_t UnsentBytes() const;
+  bool IsFull(MemoryClaim claim) const { return state_->memory.IsFull(claim, holder_); }
   // The claim of the body that is being read, or was read last.
   MemoryClaim body_claim() const {
     return reader_.unproven_body() ? MemoryClaim::kUnprovenBody : MemoryClaim::kBody;
@@ -142,6 +149,7 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   bool IsFastEnough() const;
   HeldBytes Held() const;
   void SettleMemory();
+  bool HoldsTooMuch() const;
   void Account(const HeldBytes& held);
   // Moves the connection and its bytes to another holder. Null: no tenant.
   void ChangeHolder(std::shared_ptr<TenantAccount> tenant, bool is_operator);
@@ -173,7 +181,8 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   bool peer_ended_ = false;
   bool lingering_ = false;  // all is written; waits for the peer to see it
   bool closed_ = false;
-  bool received_ = false;  // something was received in this round
+  std::atomic<bool> gone_ = false;  // `closed_`, for other threads
+  bool received_ = false;           // something was received in this round
   bool sent_ = false;
 };
 

@@ -40,9 +40,9 @@ void Connection::AnswerDirectly(std::uint64_t number, const ServerAnswer& answer
       .head_only = answer.head_only, .stream = false, .http_1_0 = false, .close = false};
   constexpr std::size_t kUsualHead = 256;
   std::string bytes;
-  bytes.reserve(kUsualHead + response.body.size());
+  bytes.reserve(kUsualHead + response.Body().size());
   AppendResponseHead(response, framing, DateLineNow(), bytes);
-  if (!answer.head_only && HasBody(response.status)) bytes += response.body;
+  if (!answer.head_only && HasBody(response.status)) bytes += response.Body();
   LoopPost post;
   post.kind = LoopPost::Kind::kSent;
   post.connection = shared_from_this();

@@ -7,6 +7,14 @@
 #include "net/server_connection.h"
 
 namespace everstep {
+namespace {
+
+// What a connection may hold while the memory of its client is full: of a stream that its client
+// does not read, and of requests of a client that is not authenticated.
+constexpr std::size_t kStreamUnsentMax = 64 << 10;
+constexpr std::size_t kUnreadMax = 4 << 10;
+
+}  // namespace
 
 using Connection = HttpCall::Connection;
 
@@ -39,6 +47,7 @@ void Connection::FinishFlush() {
   SettleStream();
   if (closed_) return;
   SettleMemory();
+  if (closed_) return;
   SettleReading();
   SettleEnd();
   if (closed_) return;
@@ -79,14 +88,14 @@ void Connection::SettleStream() {
 
 HeldBytes Connection::Held() const {
   HeldBytes held;
-  held.all = out_.bytes();
+  held.all = out_.own_bytes();
   held.AddBody(unread_.size(), MemoryClaim::kBody);
   held.AddBody(reader_.buffered_bytes(), body_claim());
   for (const Slot& slot : slots_) {
     held.all += slot.answer.response.body.size();
-    held.AddBody(slot.body_bytes, slot.claim);
     if (slot.body != nullptr) held.AddBody(slot.body->held(), slot.claim);
   }
+  if (!holder_.is_known()) held.unproven = held.all;
   return held;
 }
 
@@ -94,10 +103,21 @@ void Connection::SettleMemory() {
   const HeldBytes held = Held();
   if (held == accounted_) return;
   Account(held);
-  const bool coming = reader_.in_body() && !stop_reading_;
-  if (!coming || !state_->memory.IsFull(body_claim(), holder_)) return;
+  if (streaming() && out_.own_bytes() > kStreamUnsentMax && IsFull(MemoryClaim::kAnswer)) {
+    LoopCounters::Add(loop_.counters().streams_cut_off);
+    return Close();
+  }
+  if (stop_reading_ || !HoldsTooMuch()) return;
   Refuse(kOverloaded);
+  unread_ = {};
   SettleMemory();
+}
+
+// Whether what arrives finds no room. A client that is not authenticated may not fill the memory
+// with heads and waiting requests either.
+bool Connection::HoldsTooMuch() const {
+  if (reader_.in_body() && IsFull(body_claim())) return true;
+  return !holder_.is_known() && unread_.size() > kUnreadMax && IsFull(MemoryClaim::kAnswer);
 }
 
 void Connection::Account(const HeldBytes& held) {

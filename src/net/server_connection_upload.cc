@@ -23,8 +23,9 @@ void Connection::BeginUpload() {
                                                          self->TellOfRoom();
                                                      });
   LoopCounters::Add(loop_.counters().requests);
-  if (state_->memory.IsFull(slot.claim, holder_)) return Refuse(kOverloaded);
-  state_->handler.Handle(HttpCall(reader_.TakeHead(), shared_from_this(), last_number(), upload_));
+  ServerRequest request = reader_.TakeHead();
+  if (!HasMemory(request, slot.claim)) return Refuse(kOverloaded);
+  state_->handler.Handle(HttpCall(std::move(request), shared_from_this(), last_number(), upload_));
 }
 
 bool Connection::ReadUpload(std::string_view& bytes) {

@@ -15,7 +15,7 @@ namespace {
 // One tenant can use eight of them; the rest is reserved for others.
 constexpr std::uint32_t kPoolThreads = 10;
 constexpr std::uint32_t kPoolReserved = 2;
-// One for each kind of probe.
+// Neither a tenant that asks for metrics nor a disk that does not answer takes both.
 constexpr std::uint32_t kProbeThreads = 2;
 constexpr std::uint32_t kProbeReserved = 1;
 // Once an io thread's round exceeds kIoRoundMax, it parses only bodies up to this size itself.
@@ -26,7 +26,7 @@ using enum RunsOn;
 constexpr bool kReadsQuery = true;
 constexpr OperationEntry kOperations[] = {
     {"getLiveness", GetLiveness, kIoThread},
-    {"getReadiness", GetReadiness, kProbe},
+    {"getReadiness", GetReadiness, kIoThread},
     {"getOpenApi", GetOpenApi, kIoThread},
     {"getErrorPage", GetErrorPage, kIoThread},
     {"receiveWebhook", ReceiveWebhook, kPool},
@@ -44,7 +44,7 @@ constexpr OperationEntry kOperations[] = {
     {"explainRun", ExplainRun, kPool},
     {"listRunEvents", ListRunEvents, kPool, kReadsQuery},
     {"sendSignal", SendSignal, kPool},
-    {"listSignals", ListSignals, kPool},
+    {"listSignals", ListSignals, kPool, kReadsQuery},
     {"listEvents", ListEvents, kPool, kReadsQuery},
     {"appendEvents", AppendEvents, kIoThread, kReadsQuery, ContentKind::kOpaque},
     {"deliverHook", DeliverHook, kPool},
@@ -94,6 +94,13 @@ constexpr OperationEntry kOperations[] = {
     {"removeWorker", RemoveWorker, kIoThread},
 };
 
+// What is reserved for an answer before it is made: by most operations, and by those that return
+// pages of up to kPageBytesMax, which are written as JSON.
+constexpr std::size_t kAnswerReserve = 1 << 20;
+constexpr std::size_t kPageReserve = 2 * kPageBytesMax;
+constexpr std::string_view kAnsweredInPages[] = {"listRunEvents", "listSignals", "listEvents",
+                                                 "readStream", "listPending"};
+
 // Not audited: the runs' own logs record these operations and who performed them.
 constexpr std::string_view kInRunLogs[] = {"startRun",      "appendEvents",        "pollWork",
                                            "deliverHook",   "receiveWebhook",      "checkPlan",
@@ -141,6 +148,11 @@ bool IsWanted(const OperationEntry& operation, ApiCall& call) {
   return false;
 }
 
+// The operator's metrics do not wait for those of tenants, whose names are not empty.
+std::string PartyOfProbe(const ApiCall& call) {
+  return call.May(Permission::kTenantAny) ? std::string() : call.party();
+}
+
 // The list may be split over several headers.
 std::string TracestateOf(const ServerRequest& request) {
   std::string state;
@@ -185,7 +197,9 @@ Api::Api(Parts parts, ApiOptions options)
              parts_.engine.library(), parts_.clock),
       queue_limits_(parts_.engine.store(), parts_.engine.embedded_log().committer(), parts_.work),
       artifact_owners_(parts_.engine.store(), parts_.engine.embedded_log().committer()),
+      inbound_rules_(parts_.engine.store(), parts_.engine.embedded_log().committer()),
       tenant_storage_(parts_.engine.store(), options_.tenant_bytes_max),
+      readiness_([this] { return LookAtServer(*this); }),
       end_waiters_(parts_.engine.embedded_log().feed()),
       followers_(parts_.engine.embedded_log()),
       appends_(parts_.engine.log()),
@@ -246,18 +260,28 @@ void Api::Handle(HttpCall http) {
   }
   const ApiCall& asked = *call;
   auto work = [this, operation, small, call = std::move(call)]() mutable {
+    if (call->is_abandoned()) return;
     if (!small && !BeginOnce(*call, call->body())) return;
     if (!ChargeBody(*call, *operation)) return;
+    if (operation->where == kPool && !ReserveAnswer(*call)) return;
     operation->run(*this, std::move(call));
     if (operation->where == kIoThread) appends_.Flush();
   };
-  if (operation->where == kProbe) return probes_.Run(operation->id, std::move(work));
+  if (operation->where == kProbe) return RunOnProbes(PartyOfProbe(asked), std::move(work));
   pool_.Run(asked.party(), std::move(work));
 }
 
 void Api::RoundEnded() {
   round_begun = {};
   appends_.Flush();
+}
+
+bool Api::ReserveAnswer(ApiCall& call) {
+  const bool pages =
+      std::ranges::find(kAnsweredInPages, call.route().operation) != std::end(kAnsweredInPages);
+  if (call.ReserveAnswer(pages ? kPageReserve : kAnswerReserve)) return true;
+  call.FailForMemory();
+  return false;
 }
 
 bool Api::BeginOnce(ApiCall& call, std::string_view body) {

@@ -32,9 +32,11 @@
 #include "serve/fair_threads.h"
 #include "serve/followers.h"
 #include "serve/idempotency.h"
+#include "serve/inbound_rules.h"
 #include "serve/party_shares.h"
 #include "serve/plan_registry.h"
 #include "serve/queue_limits.h"
+#include "serve/readiness.h"
 #include "serve/request_counts.h"
 #include "serve/router.h"
 #include "serve/server_log.h"
@@ -64,13 +66,16 @@ struct ApiOptions {
   std::chrono::milliseconds slow_request{1'000};  // slower requests are logged; zero: none
 };
 
+// Pages of events, signals and chunks end with the one that reaches this many bytes.
+inline constexpr std::size_t kPageBytesMax = 4 << 20;
+
 class Api;
 // Carries out an operation of the table in routes.cc. Answers the call, now or later.
 using Operation = void (*)(Api& api, CallPtr call);
 enum class RunsOn : std::uint8_t {
   kIoThread,  // must not block; calls with a large body run on the pool
   kPool,      // may wait for the store, the disk or other hosts
-  kProbe,     // like kPool, but never queued behind tenants' work
+  kProbe,     // like kPool, but never queued behind other work
 };
 
 // The HTTP API of an engine: finds the route, checks the caller, and passes the call to its
@@ -97,7 +102,7 @@ class Api final : public HttpHandler, private CallObserver {
   void Handle(HttpCall call) override;
   void RoundEnded() override;
   BodyTerms TermsOfBody(const ServerRequest& head) override;
-  std::optional<ClientName> SenderOf(const ServerRequest& head) override;
+  Sender SenderOf(const ServerRequest& head) override;
 
   // The engine's callbacks, any thread.
   void RunEnded(const Execution& run) {
@@ -137,6 +142,7 @@ class Api final : public HttpHandler, private CallObserver {
   QueueLimits& queue_limits() { return queue_limits_; }
   ArtifactOwners& artifact_owners() { return artifact_owners_; }
   TenantStorage& tenant_storage() { return tenant_storage_; }
+  InboundRules& inbound_rules() { return inbound_rules_; }
   AlertList& alerts() { return alerts_; }
   WebhookIds& webhook_ids() { return webhook_ids_; }
   RequestCounts& counts() { return counts_; }
@@ -148,6 +154,11 @@ class Api final : public HttpHandler, private CallObserver {
   void RunOnPool(std::string_view party, std::function<void()> work) {
     pool_.Run(party, std::move(work));
   }
+  // The same on threads for probes, which are never queued behind other work.
+  void RunOnProbes(std::string_view party, std::function<void()> work) {
+    probes_.Run(party, std::move(work));
+  }
+  Readiness& readiness() { return readiness_; }
   std::size_t kept_answer_bytes() const { return answers_.bytes(); }  // of idempotency keys
 
   // Returns the run if it belongs to the caller's tenant. Nullopt if the call was answered with an
@@ -158,6 +169,8 @@ class Api final : public HttpHandler, private CallObserver {
   // the call was answered (replayed or refused). Operations with a streamed body must call
   // this themselves; for the others Handle does.
   bool BeginOnce(ApiCall& call, std::string_view body);
+  // Charges the memory for parsing a plan and its inputs. Returns false if the call was answered.
+  bool ChargeStart(ApiCall& call, std::string_view plan, std::string_view inputs);
   // Takes a share of the stream limit. Nullopt if the call was answered with an error.
   std::optional<PartyShares::Share> TakeStream(ApiCall& call);
   // Delivers to the engine, or to the application whose run has the hook. Returns the run's id.
@@ -179,6 +192,8 @@ class Api final : public HttpHandler, private CallObserver {
   bool Authenticate(ApiCall& call);
   bool TakeShare(ApiCall& call);
   bool ChargeBody(ApiCall& call, const struct OperationEntry& operation);
+  bool ChargeValues(ApiCall& call, std::size_t values, bool is_estimate);
+  bool ReserveAnswer(ApiCall& call);
 
   const Parts parts_;
   const ApiOptions options_;
@@ -192,9 +207,11 @@ class Api final : public HttpHandler, private CallObserver {
   PlanRegistry plans_;
   QueueLimits queue_limits_;
   ArtifactOwners artifact_owners_;
+  InboundRules inbound_rules_;
   TenantStorage tenant_storage_;
   std::function<HttpServerMetrics()> http_metrics_;
   std::atomic<bool> draining_{false};
+  Readiness readiness_;
   EndWaiters end_waiters_;
   Followers followers_;
   AppendQueue appends_;

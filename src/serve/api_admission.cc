@@ -21,11 +21,12 @@ Caller Everybody() {
 // loopback names in Host and Origin.
 bool IsLoopbackRequest(const ServerRequest& request) {
   if (!IsLoopback(request.Header("host"))) return false;
-  std::string_view origin = request.Header("origin");
-  if (origin.empty()) return true;
   constexpr std::string_view kHttp = "http://";
-  if (!origin.starts_with(kHttp)) return false;
-  return IsLoopback(origin.substr(kHttp.size()));
+  return std::ranges::all_of(request.headers, [&](const auto& header) {
+    const std::string_view value = header.second;
+    if (header.first != "origin") return true;
+    return value.starts_with(kHttp) && IsLoopback(value.substr(kHttp.size()));
+  });
 }
 
 Problem Unauthenticated(std::string why) {
@@ -57,28 +58,32 @@ bool AddsData(const Route& route) {
   }
 }
 
+// Answered under any load: uses nothing that others need.
+bool IsProbe(const Route& route) {
+  return route.operation == "getLiveness" || route.operation == "getReadiness";
+}
+
 ClientName ClientOf(const Caller& caller) {
   return {caller.tenant_id, caller.permissions.Has(Permission::kTenantAny)};
 }
 
 }  // namespace
 
-std::optional<ClientName> Api::SenderOf(const ServerRequest& head) {
+Sender Api::SenderOf(const ServerRequest& head) {
+  using enum Sender::Standing;
   const RouteMatch match = router_.Match(head.method, head.path);
-  if (match.outcome != RouteMatch::Outcome::kFound || match.route->streams_body()) {
-    return ClientName{};
-  }
+  if (match.outcome != RouteMatch::Outcome::kFound) return {kUnknown, {}};
+  if (IsProbe(*match.route)) return {kProbe, {}};
   const Admission admission = Admit(*match.route, head);
-  if (admission.refusal) return std::nullopt;
-  return ClientOf(admission.caller);
+  if (admission.refusal) return {kRefused, {}};
+  if (admission.caller.token_id.empty()) return {kUnknown, {}};
+  return {kKnown, ClientOf(admission.caller)};
 }
 
-// No party can use the whole request limit, and tenants leave part of it to the operator and to
-// probes.
+// No party can use the whole request limit, and tenants leave part of it to the operator.
 bool Api::TakeShare(ApiCall& call) {
   const Route& route = call.route();
-  // Liveness must be answered under any load, and uses nothing that others need.
-  if (route.operation == "getLiveness") return true;
+  if (IsProbe(route)) return true;
   const bool known = !call.caller().token_id.empty();
   std::string party = call.tenant();
   if (!known) {
@@ -86,7 +91,6 @@ bool Api::TakeShare(ApiCall& call) {
     const bool named = route.path.find("{tenantId}") != std::string_view::npos &&
                        options_.webhook_secrets.contains(call.Parameter("tenantId"));
     party = named ? "webhook/" + call.Parameter("tenantId") : "anybody";
-    if (route.operation == "getReadiness") party = "probes";
   }
   auto share =
       known ? shares_.Take(party, call.May(Permission::kTenantAny)) : unproven_shares_.Take(party);
@@ -115,12 +119,24 @@ std::optional<PartyShares::Share> Api::TakeStream(ApiCall& call) {
 // A parsed body takes more memory than the received bytes.
 bool Api::ChargeBody(ApiCall& call, const OperationEntry& operation) {
   if (call.body().size() <= kIoBodyMax) return true;
-  const std::size_t values = CountValues(operation.body, call.body());
+  return ChargeValues(call, CountValues(operation.body, call.body()),
+                      operation.body == ContentKind::kYaml);
+}
+
+// To its body a plan is one text. By now the body is no longer parsed, but the plan and the inputs
+// will be.
+bool Api::ChargeStart(ApiCall& call, std::string_view plan, std::string_view inputs) {
+  if (plan.size() + inputs.size() <= kIoBodyMax) return true;
+  return ChargeValues(
+      call, CountValues(ContentKind::kYaml, plan) + CountValues(ContentKind::kJson, inputs), true);
+}
+
+// YAML values are only estimated here; the parser counts them exactly.
+bool Api::ChargeValues(ApiCall& call, std::size_t values, bool is_estimate) {
   const MemoryClaim claim =
       call.route().permission ? MemoryClaim::kBody : MemoryClaim::kUnprovenBody;
   auto outcome = MemoryCharge::Outcome::kNever;
-  // YAML values are only estimated here; the parser counts them exactly.
-  const bool few = values <= kContentValuesMax || operation.body == ContentKind::kYaml;
+  const bool few = values <= kContentValuesMax || is_estimate;
   if (few) outcome = call.Charge(std::min(values, kContentValuesMax) * kContentValueBytes, claim);
   if (outcome == MemoryCharge::Outcome::kTaken) return true;
   if (outcome == MemoryCharge::Outcome::kNever) {
@@ -128,8 +144,7 @@ bool Api::ChargeBody(ApiCall& call, const OperationEntry& operation) {
               "the body has " + std::to_string(values) +
                   " values, more than a request may have; send smaller requests");
   } else {
-    call.Fail(HttpCode::kOverloaded,
-              "the requests in flight use up the server's memory; try again");
+    call.FailForMemory();
   }
   return false;
 }

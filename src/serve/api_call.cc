@@ -27,7 +27,14 @@ void ApiCall::Fail(const Problem& problem) {
   Send(ToResponse(problem, trace_.trace_id), problem.code);
 }
 
+void ApiCall::FailForMemory() {
+  Fail(HttpCode::kOverloaded, "the requests in flight use up the server's memory; try again");
+}
+
 void ApiCall::Send(ServerResponse response, std::string_view code) {
+  // What a reading call makes can be made again. Other calls have done their work and report it.
+  const bool reads = request().method == "GET" || request().method == "HEAD";
+  if (reads && !ChargeAnswer(response.body.size())) return FailForMemory();
   observer_.Answered(*this, response.status, code);
   share_.Release();
   if (!idempotency_.under_way()) return http_.Reply(std::move(response));

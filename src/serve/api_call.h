@@ -63,6 +63,10 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   MemoryCharge::Outcome Charge(std::size_t bytes, MemoryClaim claim) {
     return http_.Charge(bytes, claim);
   }
+  bool ReserveAnswer(std::size_t bytes) { return http_.ReserveAnswer(bytes); }
+  bool ChargeAnswer(std::size_t bytes) { return http_.ChargeAnswer(bytes); }
+  void ReleaseReserve() { http_.ReleaseReserve(); }
+  bool is_abandoned() const { return http_.is_abandoned(); }
   // An id for the engine, derived from the request's Idempotency-Key. Empty if there is none.
   std::string IdOfKey() const;
 
@@ -78,6 +82,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   void Fail(const Error& error);
   void Fail(HttpCode code, std::string detail);
   void Fail(const Problem& problem);
+  void FailForMemory();
   std::shared_ptr<ReplyStream> Stream(ServerResponse head);
 
   // Parses the body strictly; an empty body is read as {}. Nullopt if the call was answered with an

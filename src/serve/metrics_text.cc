@@ -169,14 +169,8 @@ void SinkFamilies(Api& api, const std::string& tenant_id, Exposition& out) {
          [](const SinkView& sink) { return sink.state == "ACTIVE" ? 1 : 0; });
 }
 
-}  // namespace
-
-std::string MetricsText(Api& api, const std::string& tenant_id) {
+void StoreFamilies(Api& api, Exposition& out) {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
-  Exposition out;
-  out.Family("everstep_build_info", "gauge", "The running version.");
-  out.Sample(1, "version=\"" + api.options().version + "\"");
-  EngineFamilies(api.engine().Metrics(), out);
   const Committer& committer = api.embedded_log().committer();
   const HistogramCounts events = committer.write_events();
   out.Counter("everstep_events_appended_total", "Events that became durable.", number(events.sum));
@@ -194,7 +188,10 @@ std::string MetricsText(Api& api, const std::string& tenant_id) {
   out.Sample(number(api.HttpMetrics().buffered_bytes), "part=\"http\"");
   out.Sample(number(api.kept_answer_bytes()), "part=\"answers\"");
   out.Sample(number(ResidentBytes()), "part=\"resident\"");
-  WorkFamilies(api, out);
+}
+
+void MessageFamilies(Api& api, Exposition& out) {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
   const MessageQueue::Counts messages = api.queue().CountAll();
   out.Family("everstep_messages", "gauge", "Messages for applications by state.");
   out.Sample(number(messages.waiting), "state=\"waiting\"");
@@ -206,7 +203,21 @@ std::string MetricsText(Api& api, const std::string& tenant_id) {
   out.Gauge("everstep_follower_lag_commits", "Commits not yet sent to the slowest stream.",
             number(api.followers().lag()));
   out.Counter("everstep_alerts_total", "Alerts raised.", number(api.alerts().total()));
+}
+
+}  // namespace
+
+std::string MetricsText(Api& api, const std::string& tenant_id) {
+  Exposition out;
+  out.Family("everstep_build_info", "gauge", "The running version.");
+  out.Sample(1, "version=\"" + api.options().version + "\"");
   SinkFamilies(api, tenant_id, out);
+  // The others are totals over all tenants.
+  if (!tenant_id.empty()) return out.Take();
+  EngineFamilies(api.engine().Metrics(), out);
+  StoreFamilies(api, out);
+  WorkFamilies(api, out);
+  MessageFamilies(api, out);
   HttpFamilies(api, out);
   return out.Take();
 }

@@ -89,6 +89,7 @@ void RemoveMessage(Api& api, CallPtr call);
 void CallWorld(Api& api, CallPtr call);
 
 // operations_admin.cc
+Readiness::Answer LookAtServer(Api& api);  // may wait for the disk
 void GetLiveness(Api& api, CallPtr call);
 void GetReadiness(Api& api, CallPtr call);
 void GetOpenApi(Api& api, CallPtr call);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "net/content_coding.h"
 #include "serve/documents.h"
 #include "serve/metrics_text.h"
 #include "serve/operations.h"
@@ -135,30 +136,48 @@ void Text(ApiCall& call, int status, std::string text) {
 
 }  // namespace
 
+Readiness::Answer LookAtServer(Api& api) {
+  if (const Status health = api.engine().store().Health(); !health) {
+    return {false, std::string(Name(health.error().code)) + "\n"};
+  }
+  std::error_code error;
+  const auto space = std::filesystem::space(api.options().data_directory, error);
+  if (!error && space.available < api.options().free_bytes_ready) {
+    return {false, "nearly out of disk\n"};
+  }
+  // The server still accepts work, but the operator should know about its clock.
+  constexpr std::chrono::hours kRecent{24};
+  const auto alert = api.alerts().Newest("CLOCK_", api.clock().Now() - kRecent);
+  return {true, alert ? "ready\nclock: " + alert->detail + "\n" : "ready\n"};
+}
+
 void GetLiveness(Api&, CallPtr call) { Text(*call, 200, "ok\n"); }
 
 void GetReadiness(Api& api, CallPtr call) {
   if (api.draining()) return Text(*call, 503, "stopping\n");
   if (api.engine().stopped()) return Text(*call, 503, "the store has stopped\n");
   if (!api.engine().recovered()) return Text(*call, 503, "recovering\n");
-  if (const Status health = api.engine().store().Health(); !health) {
-    return Text(*call, 503, std::string(Name(health.error().code)) + "\n");
-  }
-  std::error_code error;
-  const auto space = std::filesystem::space(api.options().data_directory, error);
-  if (!error && space.available < api.options().free_bytes_ready) {
-    return Text(*call, 503, "nearly out of disk\n");
-  }
-  // The server still accepts work, but the operator should know about its clock.
-  constexpr std::chrono::hours kRecent{24};
-  const auto clock = api.alerts().Newest("CLOCK_", api.clock().Now() - kRecent);
-  Text(*call, 200, clock ? "ready\nclock: " + clock->detail + "\n" : "ready\n");
+  const auto answer = [](ApiCall& to, Readiness::Answer found) {
+    Text(to, found.ready ? 200 : 503, std::move(found.text));
+  };
+  if (auto known = api.readiness().Ask(SteadyNow())) return answer(*call, *std::move(known));
+  api.RunOnProbes("readiness", [&api, call, answer] { answer(*call, api.readiness().Look()); });
 }
 
+// Anybody may ask for the document, so all answers share it.
 void GetOpenApi(Api&, CallPtr call) {
-  call->Reply({200,
-               {{"Content-Type", "application/json"}, {"Cache-Control", "max-age=300"}},
-               std::string(OpenApiDocument())});
+  static const auto plain = std::make_shared<const std::string>(OpenApiDocument());
+  static const auto packed = std::make_shared<const std::string>(Gzip(*plain));
+  ServerResponse response;
+  response.headers = {{"Content-Type", "application/json"},
+                      {"Cache-Control", "max-age=300"},
+                      {"Vary", "Accept-Encoding"}};
+  response.shared_body = plain;
+  if (AcceptsGzip(call->request().Header("accept-encoding"))) {
+    response.headers.emplace_back("Content-Encoding", "gzip");
+    response.shared_body = packed;
+  }
+  call->Reply(std::move(response));
 }
 
 void GetErrorPage(Api&, CallPtr call) {

@@ -205,27 +205,6 @@ void SetPaused(Api& api, ApiCall& call, bool paused) {
   call.Answer(BodyOf(*view));
 }
 
-constexpr std::size_t kRulesMax = 1'000;
-
-Result<std::vector<InboundRule>> RulesOf(Api& api, const std::string& tenant_id) {
-  const auto documents = api.engine().store().Read()->ListDocuments(
-      {.kind = DocumentKind::kInboundRule, .tenant_id = tenant_id, .limit = kRulesMax});
-  if (!documents) return documents.error();
-  std::vector<InboundRule> rules;
-  for (const TenantDocument& document : *documents) {
-    auto rule = FromWire<InboundRule>(*document.text, UnknownMembers::kIgnore);
-    if (!rule) return std::move(rule).error();
-    rules.push_back(*std::move(rule));
-  }
-  return rules;
-}
-
-Status PutRule(Api& api, const std::string& tenant_id, const std::string& rule_id,
-               std::optional<std::string> text) {
-  return api.embedded_log().committer().Put(
-      {{{DocumentKind::kInboundRule, tenant_id, rule_id}, std::move(text)}});
-}
-
 // Whether a retry may help; the sender is then asked to retry.
 bool MayPass(ErrorCode code) {
   return code == ErrorCode::kStoreFull || code == ErrorCode::kStoreStopped ||
@@ -310,14 +289,14 @@ Error TooMuchWork() {
 void Receive(Api& api, ApiCall& call, const std::string& tenant_id, std::string_view id) {
   const auto events = ReadInboundEvents(call.request().headers, call.body(), id);
   if (!events) return call.Fail(events.error());
-  const auto rules = RulesOf(api, tenant_id);
+  const auto rules = api.inbound_rules().Of(tenant_id);
   if (!rules) return call.Fail(rules.error());
   InboundAnswer answer;
   std::size_t operations_left = kInboundOperationsMax;
   for (const InboundEvent& event : *events) {
     InboundResult& result = answer.results.emplace_back();
     result.event_id = event.id;
-    for (const InboundRule& rule : *rules) {
+    for (const InboundRule& rule : (*rules)->rules) {
       const auto order = Apply(rule, event, operations_left);
       if (operations_left == 0) return call.Fail(TooMuchWork());
       if (order && !*order) continue;
@@ -426,34 +405,21 @@ void PurgeDeadLetters(Api& api, CallPtr call) {
 }
 
 void ListInboundRules(Api& api, CallPtr call) {
-  auto rules = RulesOf(api, call->tenant());
+  const auto rules = api.inbound_rules().Of(call->tenant());
   if (!rules) return call->Fail(rules.error());
-  call->Answer(RuleList{*std::move(rules)});
+  call->Answer(RuleList{(*rules)->rules});
 }
 
 void PutInboundRule(Api& api, CallPtr call) {
-  const std::string& id = call->Parameter("ruleId");
-  const auto rule = ReadInboundRule(call->body(), id);
+  const auto rule = ReadInboundRule(call->body(), call->Parameter("ruleId"));
   if (!rule) return call->Fail(rule.error());
-  const auto rules = RulesOf(api, call->tenant());
-  if (!rules) return call->Fail(rules.error());
-  const bool existing = std::ranges::count(*rules, id, &InboundRule::rule_id) > 0;
-  if (!existing && rules->size() >= kRulesMax) {
-    return call->Fail(Error{ErrorCode::kInvalidArgument, "a tenant has at most 1000 rules", {}});
-  }
-  const Status put = PutRule(api, call->tenant(), id, ToWire(*rule));
-  if (!put) return call->Fail(put.error());
-  call->Answer(*rule, existing ? 200 : 201);
+  const auto existing = api.inbound_rules().Put(call->tenant(), *rule);
+  if (!existing) return call->Fail(existing.error());
+  call->Answer(*rule, *existing ? 200 : 201);
 }
 
 void RemoveInboundRule(Api& api, CallPtr call) {
-  const std::string& id = call->Parameter("ruleId");
-  const auto rules = RulesOf(api, call->tenant());
-  if (!rules) return call->Fail(rules.error());
-  if (std::ranges::count(*rules, id, &InboundRule::rule_id) == 0) {
-    return call->Fail(Error{ErrorCode::kInboundRuleNotFound, "there is no rule " + id, {}});
-  }
-  const Status removed = PutRule(api, call->tenant(), id, std::nullopt);
+  const Status removed = api.inbound_rules().Remove(call->tenant(), call->Parameter("ruleId"));
   if (!removed) return call->Fail(removed.error());
   call->Reply({204, {}, {}});
 }

@@ -140,6 +140,7 @@ void ListRunEvents(Api& api, CallPtr call) {
   request.entity_kind = query.Text("entityKind").value_or("");
   request.entity_id = query.Text("entityId").value_or("");
   request.limit = static_cast<std::size_t>(query.Integer("limit", 1, 10'000).value_or(1'000));
+  request.bytes_max = kPageBytesMax;
   const bool streams = WantsStream(*call);
   constexpr const char* kNotForStreams =
       "applies to pages only; a stream can only be filtered by type";

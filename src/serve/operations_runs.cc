@@ -1,6 +1,7 @@
 // Runs: starting, reading, commands.
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/timestamp.h"
@@ -43,9 +44,9 @@ void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
 
 // Calls `done` when the run has ended or `wait` is over.
 enum class MayHaveEnded : bool { kNo, kYes };
-void WaitForEnd(Api& api, const ApiCall& call, const std::string& run_id,
-                std::chrono::milliseconds wait, MayHaveEnded before,
-                std::function<void(const Result<RunView>&)> done) {
+void WaitForEnd(Api& api, ApiCall& call, const std::string& run_id, std::chrono::milliseconds wait,
+                MayHaveEnded before, std::function<void(const Result<RunView>&)> done) {
+  call.ReleaseReserve();
   api.end_waiters().Add(
       run_id, wait,
       [&api, party = call.party(), run_id, done = std::move(done)](const RunView* view) {
@@ -141,6 +142,34 @@ void AnswerDecision(ApiCall& call, const Result<SignalDecision>& decision) {
   call.Answer(*decision);
 }
 
+// Reads a page of the events that record decisions on signals. There are two types of them, each
+// read on its own: where one has more to come, the page ends.
+Result<EventPage> ReadDecisions(Log& log, const std::string& run_id, std::uint64_t after,
+                                std::size_t limit) {
+  constexpr std::array kDecisions = {"SignalAccepted", "SignalRejected"};
+  EventPage page;
+  std::uint64_t complete_until = UINT64_MAX;
+  for (const char* type : kDecisions) {
+    EventRequest request;
+    request.run_id = run_id;
+    request.event_type = type;
+    request.after = after;
+    request.limit = limit;
+    request.bytes_max = kPageBytesMax / kDecisions.size();
+    auto some = log.Read(request);
+    if (!some) return std::move(some).error();
+    if (some->more) complete_until = std::min(complete_until, some->next_after);
+    std::ranges::move(some->events, std::back_inserter(page.events));
+  }
+  std::ranges::sort(page.events, {}, &LogEvent::run_seq);
+  const std::size_t read = page.events.size();
+  std::erase_if(page.events, [&](const LogEvent& event) { return event.run_seq > complete_until; });
+  page.events.resize(std::min(page.events.size(), limit));
+  page.more = page.events.size() < read || complete_until != UINT64_MAX;
+  page.next_after = page.events.empty() ? after : page.events.back().run_seq;
+  return page;
+}
+
 }  // namespace
 
 void StartRun(Api& api, CallPtr call) {
@@ -174,6 +203,7 @@ void StartRun(Api& api, CallPtr call) {
   api.RunOnPool(call->party(), [&api, call, wait, body = *std::move(body)]() mutable {
     const Status resolved = ResolvePlan(api, *call, body);
     if (!resolved) return call->Fail(resolved.error());
+    if (!api.ChargeStart(*call, body.start.plan, body.start.inputs)) return;
     AnswerStarted(api, call, api.engine().Start(body.start), wait, MayHaveEnded::kYes);
   });
 }
@@ -309,27 +339,17 @@ void SendSignal(Api& api, CallPtr call) {
   AnswerDecision(*call, decision);
 }
 
-// Reads the decision events from the run's log.
 void ListSignals(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const auto after = static_cast<std::uint64_t>(query.Integer("after", 0, INT64_MAX).value_or(0));
+  const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(1'000));
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string run_id = call->Parameter("runId");
   const auto run = api.FindRun(*call, run_id);
   if (!run) return;
-  EventPage all;
-  for (const char* type : {"SignalAccepted", "SignalRejected"}) {
-    EventRequest request;
-    request.run_id = run_id;
-    request.event_type = type;
-    do {
-      auto page = api.log().Read(request);
-      if (!page) return call->Fail(page.error());
-      std::ranges::move(page->events, std::back_inserter(all.events));
-      request.after = page->next_after;
-      if (!page->more) break;
-    } while (true);
-  }
-  std::ranges::sort(all.events, {}, &LogEvent::run_seq);
-  if (!all.events.empty()) all.next_after = all.events.back().run_seq;
-  call->Json(200, ToWire(all), WatermarkOf(run->state.last_seq.value()));
+  const auto page = ReadDecisions(api.log(), run_id, after, limit);
+  if (!page) return call->Fail(page.error());
+  call->Json(200, ToWire(*page), WatermarkOf(run->state.last_seq.value()));
 }
 
 }  // namespace everstep

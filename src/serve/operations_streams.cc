@@ -12,8 +12,6 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kChunkBytesPerPage = 4 << 20;
-
 struct StreamView {
   std::string name;
   std::uint64_t chunks = 0;
@@ -141,7 +139,7 @@ void ReadStream(Api& api, CallPtr call) {
     return;
   }
   const auto page =
-      api.streams().Read(name, static_cast<std::uint64_t>(from), limit, kChunkBytesPerPage);
+      api.streams().Read(name, static_cast<std::uint64_t>(from), limit, kPageBytesMax);
   if (!page) return call->Fail(page.error());
   ChunkPage answer;
   answer.count = page->info.chunks;

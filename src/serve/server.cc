@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <charconv>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -237,6 +238,13 @@ RunningServer::~RunningServer() {
   if (started_) WriteLog({LogLevel::kInfo, "server.stop", "stopped"});
 }
 
+bool IsPort(std::string_view text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc() && last == end;
+}
+
 }  // namespace
 
 Status CheckServable(const ServerOptions& options) {
@@ -267,23 +275,21 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 }
 
 bool IsLoopback(std::string_view address) {
-  const std::size_t colon = address.rfind(':');
+  const bool bracketed = address.starts_with('[');
+  const std::size_t end =
+      bracketed ? address.find(']') : std::min(address.find(':'), address.size());
+  if (end == std::string_view::npos) return false;
+  const std::string host(bracketed ? address.substr(1, end - 1) : address.substr(0, end));
+  const std::string_view rest = address.substr(bracketed ? end + 1 : end);
   // "localhost:evil.example" is not a loopback address.
-  if (colon != std::string_view::npos && !address.ends_with(']')) {
-    const std::string_view port = address.substr(colon + 1);
-    const bool digits = !port.empty() && port.size() <= 5 &&
-                        port.find_first_not_of("0123456789") == std::string_view::npos;
-    if (!digits) return false;
-  }
-  std::string host(address.substr(0, colon == std::string_view::npos ? address.size() : colon));
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
+  if (!rest.empty() && (rest.front() != ':' || !IsPort(rest.substr(1)))) return false;
+  in6_addr six{};
+  if (bracketed) {
+    return inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six) != 0;
   }
   if (host == "localhost") return true;
   in_addr four{};
-  if (inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
-  in6_addr six{};
-  return inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six) != 0;
+  return inet_pton(AF_INET, host.c_str(), &four) == 1 && (ntohl(four.s_addr) >> 24) == 127;
 }
 
 }  // namespace everstep

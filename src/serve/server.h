@@ -49,7 +49,7 @@ class Server {
   virtual Status ReloadCertificate() = 0;
 };
 
-// Whether "host:port" is reachable from this machine only.
+// Whether "host" or "host:port" is reachable from this machine only. IPv6 addresses have brackets.
 bool IsLoopback(std::string_view address);
 
 }  // namespace everstep

@@ -167,7 +167,8 @@ TEST_F(ServerAdminTest, EveryMetricIsDocumented) {
   };
   std::ifstream file(std::string(EVERSTEP_SOURCE_DIR) + "/docs/operations.md");
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_EQ(names(Get("/metrics").body, "# TYPE everstep_"), names(page, "`everstep_"));
+  EXPECT_EQ(names(bench_.Get(bench_.admin(), "/metrics").body, "# TYPE everstep_"),
+            names(page, "`everstep_"));
 }
 
 TEST_F(ServerAdminTest, PlansAreListedInPages) {
@@ -274,9 +275,12 @@ TEST(ServerStartTest, WithoutAuthenticationTheServerListensOnLoopbackOnly) {
   ASSERT_FALSE(server);
   EXPECT_EQ(server.error().code, ErrorCode::kInvalidArgument);
   EXPECT_TRUE(IsLoopback("127.0.0.1:1") && IsLoopback("[::1]:1") && IsLoopback("localhost:1"));
-  EXPECT_TRUE(IsLoopback("localhost"));
+  EXPECT_TRUE(IsLoopback("localhost") && IsLoopback("[::1]") && IsLoopback("127.0.0.1:0"));
   EXPECT_FALSE(IsLoopback("localhost:evil.example") || IsLoopback("127.0.0.1:1.evil.example") ||
-               IsLoopback("localhost:") || IsLoopback("[::1]:x") || IsLoopback("localhost:999999"));
+               IsLoopback("localhost:") || IsLoopback("[::1]:x") ||
+               IsLoopback("localhost:999999") || IsLoopback("localhost:99999") ||
+               IsLoopback("[::1].evil") || IsLoopback("::1") || IsLoopback("[127.0.0.1]:1") ||
+               IsLoopback("[::1"));
   EXPECT_FALSE(IsLoopback("10.0.0.1:1") || IsLoopback("[::]:1") || IsLoopback("host:1"));
 }
 
@@ -292,13 +296,18 @@ TEST(ServerStartTest, DevModeRefusesRequestsOfOtherOrigins) {
   ServerOptions options;
   options.authentication = false;
   ServerWorkbench bench(std::move(options));
-  for (const char* origin : {"http://localhost:evil.example", "http://127.0.0.1:80.evil.example",
-                             "http://evil.example", "https://localhost", "null"}) {
+  for (const char* origin :
+       {"http://localhost:evil.example", "http://127.0.0.1:80.evil.example", "http://evil.example",
+        "https://localhost", "null", "http://localhost:99999"}) {
     const ServerReply reply = bench.Get("", "/v1/runs", {{"Origin", origin}});
     EXPECT_EQ(reply.status, 403) << origin;
     EXPECT_EQ(reply.Code(), "AUTHZ_DENIED") << origin;
   }
-  EXPECT_EQ(bench.Get("", "/v1/runs", {{"Origin", "http://localhost:3000"}}).status, 200);
+  for (const char* origin : {"http://localhost:3000", "http://[::1]"}) {
+    EXPECT_EQ(bench.Get("", "/v1/runs", {{"Origin", origin}}).status, 200) << origin;
+  }
+  const HttpHeaders two = {{"Origin", "http://localhost"}, {"Origin", "http://evil.example"}};
+  EXPECT_EQ(bench.Get("", "/v1/runs", two).status, 403);
 }
 
 }  // namespace

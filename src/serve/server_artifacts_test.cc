@@ -86,7 +86,7 @@ class ServerArtifactsTest : public testing::Test {
     return condition();
   }
   std::uint64_t Metric(const std::string& name) {
-    const std::string text = bench_.Get(token_, "/metrics").body;
+    const std::string text = bench_.Get(bench_.admin(), "/metrics").body;
     const std::size_t at = text.find("\n" + name + " ");
     return at == std::string::npos ? 0 : std::stoull(text.substr(at + name.size() + 2));
   }

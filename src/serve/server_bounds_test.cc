@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,22 @@ TEST_F(ServerBoundsTest, RequestsBeyondTheMemoryLimitAreRefused) {
   EXPECT_EQ(reply.status, 413) << reply.body;
   const std::string text = "{\"inputs\":{\"a\":\"" + std::string(500'000, 'x') + "\"}}";
   EXPECT_EQ(bench_.Post(token_, "/v1/runs", text).status, 422) << "a long text is one value";
+}
+
+// A plan is one text of the body, but has values of its own.
+TEST_F(ServerBoundsTest, TheValuesOfAPlanInABodyAreChargedToo) {
+  ServerOptions options;
+  options.http.memory_bytes_max = 32 << 20;
+  bench_.Restart(options);
+  const auto start = [&](std::size_t values) {
+    return bench_.Post(token_, "/v1/runs",
+                       R"({"plan":"metadata: {planId: p, planVersion: '1'}\nsteps: [)" +
+                           Repeated("1,", values) + "1]\"}");
+  };
+  const ServerReply many = start(500'000);
+  EXPECT_EQ(many.status, 413) << many.body.substr(0, 300);
+  EXPECT_EQ(many.Code(), "CONTENT_TOO_LARGE");
+  EXPECT_EQ(start(50'000).status, 422);
 }
 
 TEST_F(ServerBoundsTest, LargeAndSmallBodiesAreServedAlike) {
@@ -183,12 +200,95 @@ TEST_F(ServerBoundsTest, APageOfLargeEventsEndsEarly) {
   }
   const ServerReply page = bench_.Get(system, "/v1/runs/r/events?limit=10000");
   EXPECT_EQ(page.status, 200);
-  EXPECT_LT(page.body.size(), 40u << 20);
+  EXPECT_LT(page.body.size(), 6U << 20);
   EXPECT_EQ(page.Json().Get("more"), Value::Bool(true));
   const ServerReply rest =
       bench_.Get(system, "/v1/runs/r/events?limit=10000&after=" +
                              std::to_string(page.Json().Get("nextAfter").int_value()));
   EXPECT_EQ(rest.status, 200);
+}
+
+// Each answer has more than 4 MiB, and the tenant has 32 MiB.
+TEST_F(ServerBoundsTest, AnswersThatNobodyReadsAreNotMade) {
+  ServerOptions options;
+  options.http.memory_bytes_max = 64 << 20;
+  options.http.tenant_share = 50;
+  bench_.Restart(options);
+  const std::string system = bench_.Token("shop", "system");
+  std::string events = R"([{"eventType":"RunStarted","runId":"r"})";
+  for (int i = 0; i < 6; ++i) {
+    const std::string step = std::to_string(i);
+    events += R"(,{"eventType":"StepStarted","runId":"r","stepId":")" + step +
+              R"("},{"eventType":"StepCompleted","runId":"r","stepId":")" + step +
+              R"(","payload":{"result":")" + std::string(900'000, 'x') + "\"}}";
+  }
+  ASSERT_EQ(bench_.Post(system, "/v1/events", events + "]").status, 200);
+  std::string requests;
+  for (int i = 0; i < 8; ++i) {
+    requests += RequestText({"GET", "/v1/runs/r/events", {}, {}, system});
+  }
+  std::vector<SocketClient> lazy;
+  std::uint64_t most = 0;
+  const auto held = [&] {
+    const std::string text = bench_.Get(bench_.admin(), "/metrics").body;
+    const std::size_t at = text.find("\neverstep_http_buffered_bytes ");
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + 30));
+  };
+  for (int i = 0; i < 20; ++i) {
+    lazy.push_back(bench_.Connect(4'096));
+    lazy.back().Send(requests);
+    most = std::max<std::uint64_t>(most, held());
+  }
+  ServerReply refused;
+  for (int i = 0; i < 500 && refused.status != 503; ++i) {
+    refused = bench_.Get(system, "/v1/runs/r/events");
+    most = std::max<std::uint64_t>(most, held());
+  }
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.Code(), "OVERLOADED");
+  EXPECT_FALSE(refused.Header("retry-after").empty());
+  EXPECT_LT(most, 40U << 20);
+  EXPECT_EQ(bench_.Get(bench_.Token("other", "viewer"), "/v1/counts").status, 200);
+}
+
+TEST_F(ServerBoundsTest, DecisionsOnSignalsAreReadInPages) {
+  const std::string run = bench_.StartRun(
+      token_,
+      "metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, waitFor: {duration: "
+      "1h}}]");
+  const std::string path = "/v1/runs/" + run + "/signals";
+  // Every third is rejected: the run has not failed.
+  const std::string reason(800'000, 'r');
+  for (int i = 0; i < 9; ++i) {
+    const std::string type = i % 3 == 2 ? "RETRY_RUN" : i % 3 == 0 ? "PAUSE" : "RESUME";
+    const ServerReply reply =
+        bench_.Post(token_, path,
+                    R"({"type":")" + type + R"(","signalId":"s)" + std::to_string(i) +
+                        R"(","reason":")" + reason + "\"}");
+    EXPECT_EQ(reply.Text("decision"), i % 3 == 2 ? "REJECTED" : "ACCEPTED") << reply.body;
+  }
+  const auto read = [&](const std::string& query, std::size_t& pages) {
+    std::vector<std::int64_t> seen;
+    std::string after = "0";
+    for (pages = 1;; ++pages) {
+      const ServerReply page = bench_.Get(token_, path + "?after=" + after + query);
+      EXPECT_EQ(page.status, 200) << page.body.substr(0, 300);
+      EXPECT_LT(page.body.size(), 6U << 20);
+      const Value json = page.Json();
+      const Value events = json.Get("events");
+      for (const Value& event : events.list()) seen.push_back(event.Get("runSeq").int_value());
+      after = std::to_string(json.Get("nextAfter").int_value());
+      if (!(json.Get("more") == Value::Bool(true)) || pages > 20) return seen;
+    }
+  };
+  std::size_t pages = 0;
+  const auto by_bytes = read("", pages);
+  EXPECT_GT(pages, 1U);
+  EXPECT_EQ(by_bytes.size(), 9U);
+  EXPECT_TRUE(std::ranges::is_sorted(by_bytes));
+  const auto one_by_one = read("&limit=1", pages);
+  EXPECT_EQ(one_by_one, by_bytes);
+  EXPECT_EQ(pages, by_bytes.size());
 }
 
 }  // namespace

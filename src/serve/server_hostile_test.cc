@@ -133,7 +133,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedAmongAThousandHostileOnes) {
     // The remaining clients are disconnected by timeouts.
     const auto until = SteadyNow() + std::chrono::seconds(15);
     const auto left = [&] {
-      const std::string text = bench_.Get(token_, "/metrics").body;
+      const std::string text = bench_.Get(bench_.admin(), "/metrics").body;
       const std::size_t at = text.find("\neverstep_http_connections ") + 27;
       return std::stoi(text.substr(at, 12));
     };
@@ -151,7 +151,7 @@ TEST_F(ServerHostileTest, AGoodClientIsServedAmongAThousandHostileOnes) {
   std::string metrics;
   bool alone = false;
   for (const auto end = SteadyNow() + std::chrono::seconds(10); !alone && SteadyNow() < end;) {
-    metrics = bench_.Get(token_, "/metrics").body;
+    metrics = bench_.Get(bench_.admin(), "/metrics").body;
     alone = metrics.find("\neverstep_http_requests_in_flight 1\n") != std::string::npos;
   }
   EXPECT_TRUE(alone) << metrics;

@@ -204,7 +204,8 @@ TEST_F(ServerRunsTest, AKeyInUseIsRefused) {
                                       .token = token_};
   SocketClient first = bench_.Connect();
   ASSERT_TRUE(first.Send(RequestText(poll)));
-  while (Get("/metrics").body.find("everstep_http_requests_in_flight 2\n") == std::string::npos) {
+  while (bench_.Get(bench_.admin(), "/metrics").body.find("everstep_http_requests_in_flight 2\n") ==
+         std::string::npos) {
   }
   const ServerReply second = bench_.Send(poll);
   EXPECT_EQ(second.status, 409) << second.body;
@@ -298,7 +299,8 @@ TEST_F(ServerRunsTest, ADrainingServerReleasesWaitingClients) {
   SocketClient waiter = bench_.Connect();
   ASSERT_TRUE(waiter.Send(RequestText({.path = "/v1/runs/" + run + "?wait=60s", .token = token_})));
   // It is waiting once the metrics show it; the second request is the one for the metrics.
-  while (Get("/metrics").body.find("everstep_http_requests_in_flight 2\n") == std::string::npos) {
+  while (bench_.Get(bench_.admin(), "/metrics").body.find("everstep_http_requests_in_flight 2\n") ==
+         std::string::npos) {
   }
   EXPECT_TRUE(bench_.server().Drain(std::chrono::seconds(8)));
   EXPECT_EQ(waiter.ReadAnswer().status, 200);
@@ -319,7 +321,9 @@ TEST_F(ServerRunsTest, AServerThatStopsAtOnceDisconnectsWaitingClients) {
                                      .headers = {{"Idempotency-Key", "k" + std::to_string(i)}},
                                      .token = token_}));
   }
-  while (Get("/metrics").body.find("everstep_http_requests_in_flight 17\n") == std::string::npos) {
+  while (
+      bench_.Get(bench_.admin(), "/metrics").body.find("everstep_http_requests_in_flight 17\n") ==
+      std::string::npos) {
   }
   bench_.Stop();
   for (SocketClient& client : waiting) client.ReadToEnd();

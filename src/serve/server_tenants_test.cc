@@ -208,6 +208,11 @@ TEST_F(ServerTenantsTest, MetricsNameOnlyTheCallersSinks) {
   EXPECT_NE(seen.find("tenant=\"rival\",sink=\"mine\""), std::string::npos);
   EXPECT_EQ(seen.find("acme"), std::string::npos);
   EXPECT_EQ(seen.find("secret-deal"), std::string::npos);
+  // Totals over all tenants are the operator's.
+  for (const char* total : {"everstep_runs", "everstep_workers", "everstep_messages",
+                            "everstep_http_", "everstep_store", "everstep_memory"}) {
+    EXPECT_EQ(seen.find(total), std::string::npos) << total;
+  }
   const std::string all = bench_.Get(bench_.admin(), "/metrics").body;
   EXPECT_NE(all.find("secret-deal"), std::string::npos);
   EXPECT_NE(all.find("mine"), std::string::npos);

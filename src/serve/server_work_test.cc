@@ -204,7 +204,7 @@ TEST_F(ServerWorkTest, AQueueLimitSurvivesARestart) {
 
 TEST_F(ServerWorkTest, MetricsShowWaitingAndHeldTasks) {
   const auto sample = [&](const std::string& name) {
-    const std::string text = bench_.Get(token_, "/metrics").body;
+    const std::string text = bench_.Get(bench_.admin(), "/metrics").body;
     const std::size_t at = text.find("\n" + name + " ");
     return at == std::string::npos ? -1.0 : std::stod(text.substr(at + name.size() + 2));
   };

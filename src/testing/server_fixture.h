@@ -39,13 +39,17 @@ class TestHandler final : public HttpHandler {
   }
   void RoundEnded() override { ++rounds; }
   // Bodies sent to /upload are streamed, those to /open are accepted from anyone, those to /refused
-  // are rejected.
+  // are rejected, requests for /probe are health checks, and nobody in particular asks for
+  // /anybody.
   BodyTerms TermsOfBody(const ServerRequest& head) override {
     return {body_bytes_max, head.path.starts_with("/upload"), head.path.starts_with("/open")};
   }
-  std::optional<ClientName> SenderOf(const ServerRequest& head) override {
-    if (head.path.starts_with("/refused")) return std::nullopt;
-    return ClientOf(head);
+  Sender SenderOf(const ServerRequest& head) override {
+    using enum Sender::Standing;
+    if (head.path.starts_with("/refused")) return {kRefused, {}};
+    if (head.path.starts_with("/probe")) return {kProbe, {}};
+    if (head.path.starts_with("/anybody")) return {kUnknown, {}};
+    return {kKnown, ClientOf(head)};
   }
   // The sender, from the header X-Tenant; without it, the operator.
   static ClientName ClientOf(const ServerRequest& head) {

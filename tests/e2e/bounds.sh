@@ -16,6 +16,6 @@ expect "every check was made" '((status == 0)) && ! grep -q "^not ok" checked &&
 # ---- too little memory
 (ulimit -v 150000; timeout 30 "$everstep" serve --data small --listen 127.0.0.1:0 >out 2>err </dev/null)
 status=$?
-expect "a server without enough memory or threads reports it" '((status == 14)) && says "the system gives no more" err && says ulimit err'
+expect "a server without enough memory or threads reports it" '((status == 14)) && says "out of " err && says ulimit err'
 
 exit $((failures > 0))

@@ -67,15 +67,24 @@ ERRORS = {
     "415": ("UnsupportedEncoding", "The body has an unsupported content encoding.",
             ("UNSUPPORTED_ENCODING", "Unsupported Media Type",
              "a body may be encoded with gzip only")),
+    "417": ("ExpectationFailed", "The request has an `Expect` header other than 100-continue.",
+            ("EXPECTATION_FAILED", "Expectation Failed", "only 100-continue is supported in Expect")),
     "422": ("Unprocessable", "The body is well-formed but invalid; `faults` has the places. Also: the "
             "Idempotency-Key was used for a different request.",
             ("SCHEMA_VALIDATION_FAILED", "The document does not match its schema",
              "missing or ambiguous plan")),
     "429": ("TooMany", "A limit is reached; retry after Retry-After.",
             ("ADMISSION_REJECTED", "A limit on starting runs is reached", "the queue is full")),
+    "431": ("HeadersTooLarge", "The head of the request is longer than the setting `limits.head` allows, or has too "
+            "many headers.",
+            ("HEADERS_TOO_LARGE", "Request Header Fields Too Large", "the head of the request is too large")),
+    "501": ("NotImplemented", "The method is unknown, or the body has a transfer coding other than chunked.",
+            ("NOT_IMPLEMENTED", "Not Implemented", "unknown method")),
     "503": ("Unavailable", "Temporarily unavailable: overloaded, stopping, or the store has stopped. Retry "
             "after Retry-After.",
             ("ENGINE_STOPPED", "The engine is stopping", "The engine is stopping")),
+    "505": ("VersionNotSupported", "The request is not HTTP/1.1 or HTTP/1.0.",
+            ("HTTP_VERSION_NOT_SUPPORTED", "HTTP Version Not Supported", "this server supports HTTP/1.1")),
     "507": ("StoreFull", "The disk is nearly full (STORE_FULL), or the tenant's storage limit is reached "
             "(TENANT_FULL). Reads still work.",
             ("STORE_FULL", "The disk is nearly full", "The disk is nearly full")),
@@ -159,13 +168,14 @@ def body_of(operation):
 
 
 def answers_of(operation):
-    errors = {"400", "414", "503", *operation.errors}
+    # Every request is read in the same way, with or without a body that the operation expects.
+    errors = {"400", "413", "414", "415", "417", "431", "501", "503", "505", *operation.errors}
     if operation.permission:
         errors |= {"401", "403"}
     if operation.method == "POST":
         errors |= {"409", "422"}
-    if operation.method in ("POST", "PUT"):
-        errors |= {"413", "415", "422"}
+    if operation.method == "PUT":
+        errors |= {"422"}
     answers = {}
     for status, (description, schemas, headers) in operation.answers.items():
         examples = [example for example in operation.examples if example.status == status]

@@ -175,11 +175,15 @@ OPERATIONS = [
         answers={"200": ("The decision.", {JSON: ref("SignalDecision")}, ())}),
     Operation(
         "GET", "/v1/runs/{runId}/signals", "listSignals", "Signals", "run.read",
-        "List the decisions on signals", "Returns the run's events SignalAccepted and SignalRejected.",
+        "List the decisions on signals",
+        "Returns the run's events SignalAccepted and SignalRejected, in pages of at most 4 MiB: while `more` is true, "
+        "continue with `after` set to `nextAfter`.",
         [Example("decisions", "of a run", 200, {"events": [
             {"runSeq": 5, "type": "SignalAccepted", "event": {"eventType": "SignalAccepted"}}],
-            "nextAfter": 5}, runId="release-2.4")],
-        errors=("404", "410"), answers={"200": ("All decisions.", {JSON: ref("EventPage")}, ("LastEventSeq",))}),
+            "nextAfter": 5}, runId="release-2.4", after=0, limit=100)],
+        query=[query("after", "the last runSeq already received", whole(minimum=0, default=0)),
+               query("limit", "decisions in a page", whole(minimum=1, maximum=1000, default=1000))],
+        errors=("404", "410"), answers={"200": ("A page of decisions.", {JSON: ref("EventPage")}, ("LastEventSeq",))}),
 ]
 PARAMETERS = {
     "runId": ("the run", text(pattern=IDENTIFIER, maxLength=128)),

@@ -113,12 +113,15 @@ void WorldService::Handle(const CallPtr& call) {
   cbor.ArrayOf(calls.size());
   for (One& one : calls) {
     if (!one.error && one.answer.empty()) {
-      if (body.size() < kAnswersBytesMax) {
-        Answer(*call, caller.spec, one);
-      } else {
+      if (body.size() >= kAnswersBytesMax) {
         one.error =
             WorldError{"WorkflowWorldError", 413,
                        "the answers to these calls are too large; send fewer calls at a time"};
+      } else if (!call->ChargeAnswer(body.size() + kUsualAnswer)) {
+        one.error = WorldError{"WorkflowWorldError", 503,
+                               "the requests in flight use up the server's memory; try again"};
+      } else {
+        Answer(*call, caller.spec, one);
       }
     }
     WriteAnswer(one, body);
@@ -398,6 +401,7 @@ bool WorldService::WaitsForStream(const CallPtr& call, const std::shared_ptr<Cbo
   if (!info) return false;
   const std::uint64_t from = StartOf(args, *info);
   if (info->closed || info->chunks > from) return false;
+  call->ReleaseReserve();
   return parts_.streams.WhenGrown(stream, from, std::min(wait, kWaitMost), [this, call, request] {
     One one;
     one.args = &request->Find("calls")->items[0];
