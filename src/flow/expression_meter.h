@@ -22,6 +22,8 @@ class ExpressionMeter {
     return Take(count, operations_left_) && (shared_left_ == nullptr || Take(count, *shared_left_));
   }
 
+  std::size_t operations_left() const { return operations_left_; }
+
   // Charges for reading that many bytes of text.
   [[nodiscard]] bool Read(std::size_t bytes) { return Operations(1 + bytes / 64); }
 

@@ -31,6 +31,8 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
   std::string_view nearest;
   std::size_t nearest_distance = 1 + std::max<std::size_t>(1, word.size() / 3);
   for (const std::string_view candidate : known) {
+    // The distance is at least the difference in length.
+    if (candidate.size() >= word.size() + nearest_distance) continue;
     const std::size_t distance = EditDistance(word, candidate);
     if (distance >= nearest_distance) continue;
     nearest = candidate;

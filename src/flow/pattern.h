@@ -1,48 +1,42 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "everstep/result.h"
+#include "flow/expression_meter.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace everstep {
 
 inline constexpr std::size_t kPatternBytesMax = 1024;
 
 // A regular expression with the syntax that JSON Schema recommends: characters, '.', classes
-// [a-z], escapes (\d \w \s and their opposites, \n \t \r), groups, '|', '^', '$', and ? * + {n}
-// {n,} {n,m}. There are no back references and no look-around, so the time to match is at most
-// proportional to the size of the pattern times the size of the text. Matches whole characters, not
-// bytes. Immutable.
+// [a-z], escapes (\d \w \s and their opposites, which distinguish ASCII characters only, \n \t \r),
+// groups, '|', '^', '$', and ? * + {n} {n,} {n,m}. There are no back references and no look-around.
+// Matches whole characters, not bytes. Immutable.
+//
+// Matching never takes longer than in proportion to the size of the compiled pattern times the size
+// of the text. That can still be seconds, so both functions charge for it.
 class Pattern {
  public:
-  // Returns kInvalidArgument with the syntax error if the pattern is invalid.
-  static Result<Pattern> Parse(std::string_view text);
+  // Returns kInvalidArgument with the syntax error if the pattern is invalid or, compiled, too
+  // large, and OverLimit if compiling it exceeds the budget.
+  static Result<Pattern> Parse(std::string_view text, ExpressionMeter& meter);
 
-  // Returns true if the pattern matches anywhere in `text`, unless it is anchored.
-  bool Matches(std::string_view text) const;
+  // Returns true if the pattern matches anywhere in `text`, unless it is anchored; OverLimit,
+  // without looking at the text, if matching may exceed the budget.
+  Result<bool> Matches(std::string_view text, ExpressionMeter& meter) const;
 
  private:
-  friend class PatternParser;
-  enum class Op : std::uint8_t { kRange, kSplit, kJump, kBegin, kEnd, kMatch };
-  struct Instruction {
-    Op op = Op::kMatch;
-    std::uint32_t to = 0;     // kSplit, kJump: target; kRange: index of the first range
-    std::uint32_t other = 0;  // kSplit: second target; kRange: index past the last range
-    bool negated = false;     // kRange
-  };
-  struct Range {
-    std::uint32_t first;
-    std::uint32_t last;
-  };
+  explicit Pattern(std::shared_ptr<const re2::RE2> compiled) : compiled_(std::move(compiled)) {}
 
-  void Follow(std::uint32_t instruction, bool begin, bool end, std::vector<std::uint32_t>& threads,
-              std::vector<bool>& seen) const;
-  bool Takes(const Instruction& instruction, std::uint32_t character) const;
-
-  std::vector<Instruction> program_;
-  std::vector<Range> ranges_;
+  std::shared_ptr<const re2::RE2> compiled_;
 };
 
 }  // namespace everstep

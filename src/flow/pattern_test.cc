@@ -7,10 +7,29 @@
 namespace everstep {
 namespace {
 
+ExpressionMeter Budget() { return ExpressionMeter({.operations_max = 1'000'000}); }
+
 bool Matches(std::string_view pattern, std::string_view text) {
-  const auto parsed = Pattern::Parse(pattern);
+  ExpressionMeter meter = Budget();
+  const auto parsed = Pattern::Parse(pattern, meter);
   EXPECT_TRUE(parsed) << pattern;
-  return parsed && parsed->Matches(text);
+  if (!parsed) return false;
+  const auto matches = parsed->Matches(text, meter);
+  EXPECT_TRUE(matches) << pattern;
+  return matches && *matches;
+}
+
+// "" for a valid pattern.
+std::string FaultOf(std::string_view pattern) {
+  ExpressionMeter meter = Budget();
+  const auto parsed = Pattern::Parse(pattern, meter);
+  return parsed ? "" : parsed.error().message;
+}
+
+std::string Repeated(std::string_view text, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += text;
+  return out;
 }
 
 TEST(PatternTest, MatchesAnywhereUnlessAnchored) {
@@ -54,16 +73,59 @@ TEST(PatternTest, CharactersOutsideAsciiAreWhole) {
 
 TEST(PatternTest, InvalidPatternsAreRejected) {
   for (const std::string_view text :
-       {"(", ")", "[a", "*a", "a**", "a{2,1}", "a{", "\\", "(?=a)", "\\1", "[z-a]", "a{5000}"}) {
-    EXPECT_FALSE(Pattern::Parse(text)) << text;
+       {"(", ")", "[a", "*a", "a**", "a{2,1}", "\\", "[z-a]", "a{5000}", "a{2}{3}", "\xff"}) {
+    EXPECT_NE(FaultOf(text), "") << text;
   }
-  EXPECT_FALSE(Pattern::Parse("((((a{1000}){1000}){1000}){1000})"));
-  EXPECT_FALSE(Pattern::Parse(std::string(80, '(') + std::string(80, ')')));
+}
+
+TEST(PatternTest, WhatMeansSomethingElseElsewhereIsRejected) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"(?=a)", "look-around"},       {"(?i)a", "flags"},
+      {"(?P<n>a)", "named groups"},   {"\\1", "unknown escape \\1"},
+      {"\\pL", "unknown escape \\p"}, {"[\\b]", "unknown escape \\b"},
+      {"[]a]", "write \\]"},          {"[^]", "write \\]"},
+      {"[[:alpha:]]", "write \\["},   {"a{", "write \\{"},
+      {"a{,2}", "write \\{"},         {"a{2;3}", "write \\{"},
+  };
+  for (const auto& [pattern, expected] : cases) {
+    EXPECT_NE(FaultOf(pattern).find(expected), std::string::npos) << pattern << FaultOf(pattern);
+  }
+  EXPECT_EQ(FaultOf("(?:a|\\(\\?)[{(?^\\]-]{2,}\\{"), "");
+}
+
+TEST(PatternTest, LargePatternsAreRejected) {
+  for (const std::string_view text :
+       {"((((a{1000}){1000}){1000}){1000})", "^.{1,1000}$", "(.{1,300}){3}", "([ab]?){3000}"}) {
+    EXPECT_NE(FaultOf(text), "") << text;
+  }
+  EXPECT_NE(FaultOf(std::string(kPatternBytesMax + 1, 'a')), "");
+  EXPECT_EQ(FaultOf("^.{1,500}$"), "");
+  EXPECT_EQ(FaultOf(std::string(80, '(') + std::string(80, ')')), "");
 }
 
 TEST(PatternTest, TimeDoesNotExplode) {
   EXPECT_FALSE(Matches("^(a+)+$", std::string(5'000, 'a') + "b"));
   EXPECT_FALSE(Matches("^(a|a)*(a|a)*(a|a)*$", std::string(5'000, 'a') + "b"));
+}
+
+TEST(PatternTest, MatchingIsChargedByTheSizeOfThePatternAndOfTheText) {
+  ExpressionMeter meter = Budget();
+  const auto pattern = Pattern::Parse("(" + Repeated("[a-a]?", 15) + "){150}b", meter);
+  ASSERT_TRUE(pattern);
+  EXPECT_TRUE(pattern->Matches(std::string(500, 'a'), meter));
+  EXPECT_LT(meter.operations_left(), 900'000u);
+  const auto too_long = pattern->Matches(std::string(30'000, 'a'), meter);
+  ASSERT_FALSE(too_long);
+  EXPECT_EQ(too_long.error().code, ErrorCode::kExpressionFailed);
+  EXPECT_EQ(meter.operations_left(), 0u);
+}
+
+TEST(PatternTest, CompilingIsCharged) {
+  ExpressionMeter meter = Budget();
+  int compiled = 0;
+  while (compiled < 1'000 && Pattern::Parse("^.{1,500}$", meter)) ++compiled;
+  EXPECT_GT(compiled, 10);
+  EXPECT_LT(compiled, 100);
 }
 
 bool PosixMatches(const std::string& pattern, const std::string& text) {
@@ -84,9 +146,7 @@ RC_GTEST_PROP(PatternTest, AgreesWithPosix, ()) {
   for (int i = 0; i < parts; ++i) pattern += *atom + *repeat;
   pattern += *rc::gen::elementOf(std::vector<std::string>{"", "$"});
   const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("abc")));
-  const auto parsed = Pattern::Parse(pattern);
-  RC_ASSERT(parsed.has_value());
-  RC_ASSERT(parsed->Matches(text) == PosixMatches(pattern, text));
+  RC_ASSERT(Matches(pattern, text) == PosixMatches(pattern, text));
 }
 
 }  // namespace

@@ -74,8 +74,7 @@ struct PlanInput {
   std::string description;
   bool required = false;
   Value default_value;  // undefined: none
-  ValueList allowed;    // enum; empty: any
-  std::string schema;   // the complete declaration as JSON
+  Value declaration;    // complete, as written
 };
 
 // An executable plan: checked, compiled, immutable.
@@ -92,10 +91,11 @@ struct Plan {
   std::int32_t priority = 0;
   Template concurrency_key;  // of the run, for admission
   std::vector<PlanInput> inputs;
-  std::vector<PlanStep> steps;  // in document order
-  Template outputs;             // the run's result
-  std::string document;         // the original bytes
-  Sha256Digest sha256{};        // of the document
+  bool quick_input_check = true;  // CheckInputs takes no longer than in proportion to the inputs
+  std::vector<PlanStep> steps;    // in document order
+  Template outputs;               // the run's result
+  std::string document;           // the original bytes
+  Sha256Digest sha256{};          // of the document
 
   std::unordered_map<std::string_view, StepIndex> by_id;
   StepIndex Find(std::string_view step_id) const;  // kNoStep if there is no such step
@@ -135,7 +135,8 @@ Result<std::shared_ptr<const Plan>> ReadPlan(std::string_view document,
                                              std::vector<PlanWarning>* warnings = nullptr);
 
 // Returns the run's inputs: `given` (a JSON object, or empty) with defaults filled in. Returns
-// kInvalidInput with all faults if they do not match the plan.
+// kInvalidInput with all faults if they do not match the plan, or if checking them needs more work
+// than kInputCheckOperationsMax. What it costs is added to OperationsDone.
 Result<Value> CheckInputs(const Plan& plan, std::string_view given);
 
 }  // namespace everstep

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flow/expression_meter.h"
 #include "flow/map_reader.h"
 #include "flow/plan.h"
 #include "flow/plan_faults.h"
@@ -56,6 +57,7 @@ struct PlanDraft {
 struct PlanReading {
   const PlanAudience& audience;
   PlanFaults& faults;
+  ExpressionMeter& input_meter;  // for patterns and defaults of inputs
 };
 
 // Reads the node at `place` as a plan, checks and compiles it. The plan must not be used if there

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 
 #include "flow/input_check.h"
 #include "flow/nearest.h"
+#include "flow/operations_done.h"
 #include "flow/pattern.h"
 #include "flow/plan_draft.h"
 
@@ -14,6 +16,9 @@ constexpr std::string_view kInputFields[] = {
 constexpr std::string_view kItemFields[] = {"type",    "description", "enum",      "minimum",
                                             "maximum", "minLength",   "maxLength", "pattern",
                                             "items",   "minItems",    "maxItems"};
+constexpr const char* kTooMuchToCheck =
+    "the patterns of the plan's inputs are together too large to compile; simplify them, or limit "
+    "lengths with maxLength";
 constexpr std::string_view kTypes[] = {"string", "integer", "number", "boolean", "array", "object"};
 
 bool IsInputName(std::string_view text) {
@@ -32,8 +37,18 @@ void CheckBound(const MapReader& map, std::string_view key) {
   }
 }
 
+// Whether checking values against the declaration takes no longer than reading them.
+bool IsQuickToCheck(const Node& declaration) {
+  constexpr std::size_t kFewValues = 16;
+  const Node* const allowed = declaration.Find("enum");
+  const Node* const items = declaration.Find("items");
+  return declaration.Find("pattern") == nullptr &&
+         (allowed == nullptr || allowed->children().size() <= kFewValues) &&
+         (items == nullptr || IsQuickToCheck(*items));
+}
+
 // Checks the keywords of a declaration that are also valid for the items of a list.
-void CheckWords(const MapReader& map) {
+void CheckWords(const MapReader& map, const PlanReading& reading) {
   std::size_t type = 0;
   std::int64_t count = 0;
   std::string text;
@@ -51,21 +66,25 @@ void CheckWords(const MapReader& map) {
   }
   std::string pattern;
   if (map.Text("pattern", pattern)) {
-    const auto parsed = Pattern::Parse(pattern);
-    if (!parsed) {
+    const auto parsed = Pattern::Parse(pattern, reading.input_meter);
+    if (!parsed && parsed.error().code == ErrorCode::kInvalidArgument) {
       map.faults().Add(*map.Find("pattern"), "not a valid pattern: " + parsed.error().message);
+    } else if (!parsed) {
+      map.faults().Add(*map.Find("pattern"), kTooMuchToCheck);
     }
   }
-  if (const auto items = map.Find("items"))
-    CheckWords(MapReader(*items, kItemFields, map.faults()));
+  if (const auto items = map.Find("items")) {
+    CheckWords(MapReader(*items, kItemFields, map.faults()), reading);
+  }
 }
 
-void CheckDefault(const Place& place, const MapReader& map, const PlanReading& reading) {
+void CheckDefault(const PlanInput& input, const MapReader& map, const PlanReading& reading) {
   const auto found = map.Find("default");
   if (!found) return;
-  Value value = ToValue(*found->node);
+  Value value = input.default_value;
   std::vector<Fault> value_faults;
-  CheckValue(ToValue(*place.node), value, "", value_faults);
+  // Exceeding the budget is a fault as well.
+  (void)CheckValue(input.declaration, value, "", reading.input_meter, value_faults);
   for (const Fault& fault : value_faults) {
     if (reading.faults.full()) {
       reading.faults.Add(*found, {});
@@ -92,20 +111,20 @@ void ReadInput(PlanDraft& draft, const Place& place, const PlanReading& reading)
   }
   const std::size_t before = faults.count();
   const MapReader map(place, kInputFields, faults);
-  CheckWords(map);
+  CheckWords(map, reading);
   map.Flag("required", input.required);
   if (faults.count() != before) return;
   map.Text("type", input.type);
   map.Text("description", input.description);
-  if (const auto allowed = map.Find("enum")) input.allowed = ToValue(*allowed->node).list();
+  input.declaration = ToValue(*place.node);
   if (const auto value = map.Find("default")) {
     input.default_value = ToValue(*value->node);
     if (input.required) {
       faults.Add(*value, "a required input cannot have a default; remove 'required' or 'default'");
     }
   }
-  CheckDefault(place, map, reading);
-  input.schema = ToJson(*place.node);
+  CheckDefault(input, map, reading);
+  if (!IsQuickToCheck(*place.node)) draft.plan->quick_input_check = false;
 }
 
 Error InputError(std::vector<Fault> faults) {
@@ -124,16 +143,28 @@ std::string PointerTo(std::string_view name) {
   return pointer;
 }
 
-void FaultUnknown(const Plan& plan, const ValueMap& given, std::vector<Fault>& faults) {
-  constexpr std::size_t kFaultsMax = 100;
-  std::vector<std::string_view> known;
-  for (const PlanInput& input : plan.inputs) known.push_back(input.name);
-  for (const ValueMember& member : given) {
-    if (std::find(known.begin(), known.end(), member.first) != known.end()) continue;
-    if (faults.size() == kFaultsMax) return;
-    faults.push_back(Fault{PointerTo(member.first), "the plan has no input '" + member.first + "'" +
-                                                        DidYouMean(member.first, known)});
+// Takes the values out of `given`, in the order of the plan's inputs; undefined: not given.
+std::vector<Value> TakeGiven(const Plan& plan, const ValueMap& given, std::vector<Fault>& unknown) {
+  constexpr std::size_t kUnknownMax = 100;
+  constexpr std::size_t kSuggestionsMax = 10;  // each takes long if there are many inputs
+  std::vector<std::string_view> names;
+  std::map<std::string_view, std::size_t> by_name;
+  for (const PlanInput& input : plan.inputs) {
+    by_name.emplace(input.name, names.size());
+    names.push_back(input.name);
   }
+  std::vector<Value> values(names.size());
+  for (const auto& [name, value] : given) {
+    const auto found = by_name.find(name);
+    if (found != by_name.end()) {
+      values[found->second] = value;
+    } else if (unknown.size() < kUnknownMax) {
+      const bool suggests = unknown.size() < kSuggestionsMax;
+      unknown.push_back(Fault{PointerTo(name), "the plan has no input '" + name + "'" +
+                                                   (suggests ? DidYouMean(name, names) : "")});
+    }
+  }
+  return values;
 }
 
 }  // namespace
@@ -160,25 +191,30 @@ Result<Value> CheckInputs(const Plan& plan, std::string_view given) {
   if (values.kind() != Value::Kind::kMap) {
     return InputError({Fault{"", "the inputs must be a JSON object: {\"name\": value}"}});
   }
+  AddOperations(OperationsOfJson(given.size()));
+  ExpressionMeter meter({.operations_max = kInputCheckOperationsMax});
   std::vector<Fault> faults;
+  std::vector<Fault> unknown;
+  std::vector<Value> taken = TakeGiven(plan, *values.shared_members(), unknown);
   ValueMap checked;
-  for (const PlanInput& input : plan.inputs) {
-    Value value = values.Get(input.name);
+  bool within_budget = true;
+  for (std::size_t i = 0; i < taken.size() && within_budget; ++i) {
+    const PlanInput& input = plan.inputs[i];
     const std::string pointer = PointerTo(input.name);
-    if (value.undefined()) {
-      if (input.required) {
-        faults.push_back(
-            Fault{pointer, "the input '" + input.name + "' is missing" +
-                               (input.description.empty() ? "" : ": " + input.description)});
-      }
-      value = input.default_value;
+    Value& value = taken[i];
+    if (!value.undefined()) {
+      within_budget = CheckValue(input.declaration, value, pointer, meter, faults);
+    } else if (input.required) {
+      faults.push_back(
+          Fault{pointer, "the input '" + input.name + "' is missing" +
+                             (input.description.empty() ? "" : ": " + input.description)});
     } else {
-      const auto declaration = ValueFromJson(input.schema);
-      if (declaration) CheckValue(*declaration, value, pointer, faults);
+      value = input.default_value;
     }
     if (!value.undefined()) checked.emplace_back(input.name, std::move(value));
   }
-  FaultUnknown(plan, values.members(), faults);
+  AddOperations(kInputCheckOperationsMax - meter.operations_left());
+  std::ranges::move(unknown, std::back_inserter(faults));
   if (!faults.empty()) return InputError(std::move(faults));
   return Value::Map(std::move(checked));
 }

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "flow/operations_done.h"
 #include "flow/plan.h"
 #include "testing/plan_text.h"
 
@@ -72,6 +75,79 @@ TEST(PlanInputsTest, LengthsPatternsAndItemsAreChecked) {
             "/x: must match the pattern ^[a-z]+$\n");
   EXPECT_EQ(Checked("  x: {items: {type: integer}, maxItems: 2}\n", "{\"x\": [1, \"a\", 3]}"),
             "/x: must have at most 2 items\n/x/1: must be of type integer, not \"a\"\n");
+}
+
+// Compiled, about the largest pattern that is accepted.
+std::string LargePattern() {
+  std::string pattern = "(";
+  for (int i = 0; i < 15; ++i) pattern += "[a-a]?";
+  return pattern + "){150}b";
+}
+
+std::string ListOf(int count, const std::string& item) {
+  std::string list = "[" + item;
+  for (int i = 1; i < count; ++i) list += "," + item;
+  return list + "]";
+}
+
+TEST(PlanInputsTest, ACheckThatTakesTooLongIsGivenUp) {
+  const std::string text = "\"" + std::string(30'000, 'a') + "\"";
+  const std::string pattern = "pattern: '" + LargePattern() + "'";
+  std::string allowed = ListOf(1'000, "1");
+  allowed.back() = ',';
+  allowed += "2]";
+  const std::pair<std::string, std::string> cases[] = {
+      {"  x: {" + pattern + "}\n", text},
+      {"  x: {items: {" + pattern + "}}\n", ListOf(10'000, "\"aab\"")},
+      {"  x: {items: {enum: " + allowed + "}}\n", ListOf(10'000, "2")},
+  };
+  for (const auto& [inputs, value] : cases) {
+    const std::uint64_t before = OperationsDone();
+    const std::string faults = Checked(inputs, "{\"x\": " + value + ", \"y\": 1}");
+    EXPECT_NE(faults.find("more work than the limit"), std::string::npos) << faults;
+    EXPECT_NE(faults.find("/y: the plan has no input 'y'"), std::string::npos) << faults;
+    EXPECT_GE(OperationsDone() - before, 1'000'000u);
+  }
+}
+
+TEST(PlanInputsTest, LongListsAreChecked) {
+  const std::string of_words = "  x: {items: {enum: [alpha, beta, gamma]}}\n";
+  EXPECT_TRUE(Checked(of_words, "{\"x\": " + ListOf(100'000, "\"gamma\"") + "}").starts_with("{"));
+  EXPECT_TRUE(Checked("  x: {items: {pattern: '^[0-9a-f]{8}-[0-9a-f]{4}$'}}\n",
+                      "{\"x\": " + ListOf(10'000, "\"0123abcd-beef\"") + "}")
+                  .starts_with("{"));
+}
+
+TEST(PlanInputsTest, MessagesShowTheBeginningOfALongValue) {
+  EXPECT_EQ(Checked("  x: {type: integer}\n", "{\"x\": " + ListOf(50, "{\"é\": [null]}") + "}"),
+            "/x: must be of type integer, not [{\"é\":[null]},{\"é\":[null]},{\"é\":[null…\n");
+  EXPECT_EQ(Checked("  x: {type: integer}\n", "{\"x\": {\"a\": [], \"b\": [[], {}, \"\"]}}"),
+            "/x: must be of type integer, not {\"a\":[],\"b\":[[],{},\"\"]}\n");
+}
+
+TEST(PlanInputsTest, PatternsOfAPlanAreTogetherLimited) {
+  std::string inputs;
+  for (int i = 0; i < 50; ++i) {
+    inputs += "  x" + std::to_string(i) + ": {pattern: '^.{1,500}$'}\n";
+  }
+  EXPECT_NE(FaultsOf(Declared(inputs)).find("together too large"), std::string::npos);
+}
+
+TEST(PlanInputsTest, ManyUnknownInputsAreReported) {
+  std::string given = "{";
+  for (int i = 0; i < 1'000; ++i) given += "\"y" + std::to_string(i) + "\": 1,";
+  const std::string faults = Checked("  x: {}\n", given + "\"x\": 1}");
+  EXPECT_EQ(std::ranges::count(faults, '\n'), 100);
+}
+
+TEST(PlanInputsTest, QuickChecksHaveNoPatternAndNoLargeEnum) {
+  const auto is_quick = [](const std::string& inputs) {
+    const auto plan = ReadWell(Declared(inputs));
+    return plan != nullptr && plan->quick_input_check;
+  };
+  EXPECT_TRUE(is_quick("  x: {enum: [a, b], items: {type: string, maxLength: 9}}\n"));
+  EXPECT_FALSE(is_quick("  x: {items: {items: {pattern: a}}}\n  y: {}\n"));
+  EXPECT_FALSE(is_quick("  x: {enum: " + ListOf(100, "{}") + "}\n"));
 }
 
 TEST(PlanInputsTest, InputsThatAreNotAnObjectAreRejected) {

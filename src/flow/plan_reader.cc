@@ -2,6 +2,8 @@
 
 #include "base/timestamp.h"
 #include "flow/action_reader.h"
+#include "flow/input_check.h"
+#include "flow/operations_done.h"
 #include "flow/plan_draft.h"
 
 namespace everstep {
@@ -174,7 +176,9 @@ Result<std::shared_ptr<const Plan>> ReadPlan(std::string_view document,
   PlanFaults faults(document, warnings);
   for (Fault& fault : parsed->faults) faults.Add(std::move(fault));
   const Place root{nullptr, &parsed->root, Place::kNotInList};
-  const std::shared_ptr<Plan> plan = ReadPlanAt(root, PlanReading{audience, faults});
+  ExpressionMeter input_meter({.operations_max = kInputCheckOperationsMax});
+  const std::shared_ptr<Plan> plan = ReadPlanAt(root, PlanReading{audience, faults, input_meter});
+  AddOperations(kInputCheckOperationsMax - input_meter.operations_left());
   if (!faults.empty()) return std::move(faults).ToError();
   plan->document = document;
   plan->sha256 = Sha256(document);

@@ -64,7 +64,6 @@ class LaneFairness : public PlanWorkbench {
   std::vector<std::string> order_;             // in which answers arrived
   std::map<std::string, std::uint64_t> cost_;  // of all decisions before the answer
 
- private:
   std::uint64_t begun_ = 0;
 };
 
@@ -134,15 +133,50 @@ TEST_F(LaneFairness, ALargeResultThatIsUsedOftenIsParsedOnce) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
-TEST_F(LaneFairness, AComputedConcurrencyKeyIsNotEvaluatedOnTheRequestThread) {
-  const auto is_ready = [this](const std::string& key) {
-    StartRequest request = RequestOf("metadata: {planId: p, planVersion: '1'}\nconcurrencyKey: '" +
-                                     key + "'\nsteps: [{stepId: a, kind: noop}]\n");
-    EXPECT_TRUE(engine_->Prepare(request));  // compiles and stores the plan
+TEST_F(LaneFairness, OnlyQuickChecksAreDoneWhereRequestsAreRead) {
+  const auto is_ready = [this](const std::string& members, const std::string& inputs = "{}") {
+    StartRequest request = RequestOf("metadata: {planId: p, planVersion: '1'}\n" + members +
+                                     "\nsteps: [{stepId: a, kind: noop}]\n");
+    request.inputs = inputs;
+    EXPECT_TRUE(engine_->Prepare(request));  // the plan is known now
     return engine_->IsReadyFor(request);
   };
-  EXPECT_TRUE(is_ready("fixed"));
-  EXPECT_FALSE(is_ready("{{ 1 + 1 }}"));
+  EXPECT_TRUE(is_ready("concurrencyKey: fixed"));
+  EXPECT_FALSE(is_ready("concurrencyKey: '{{ 1 + 1 }}'"));
+  EXPECT_TRUE(is_ready("inputs: {x: {type: string}}", R"({"x":"a"})"));
+  EXPECT_FALSE(
+      is_ready("inputs: {x: {type: string}}", R"({"x":")" + std::string(100'000, 'a') + "\"}"));
+  EXPECT_FALSE(is_ready("inputs: {x: {pattern: a}}"));
+}
+
+TEST_F(LaneFairness, CheckingTheInputsOfAChildIsChargedToItsTenant) {
+  std::string pattern = "(";
+  for (int i = 0; i < 15; ++i) pattern += "[a-a]?";
+  const std::string parents =
+      "metadata: {planId: p, planVersion: '1'}\n"
+      "steps:\n"
+      "- stepId: a\n"
+      "  foreach: {items: '{{ range(20) }}', maxInFlight: 20}\n"
+      "  onFailure: continue\n"
+      "  inputs: {x: " +
+      std::string(5'000, 'a') +
+      "}\n"
+      "  plan: {metadata: {planId: c, planVersion: '1'}, inputs: {x: {pattern: '" +
+      pattern + "){150}b'}}, steps: [{stepId: b, kind: noop}]}\n";
+  StartRequest request;
+  request.tenant_id = "much";
+  request.plan = parents;
+  auto prepared = engine_->Prepare(request);
+  ASSERT_TRUE(prepared) << ToString(prepared.error());
+  // Answered when the children have been ordered.
+  prepared->order.answer = [this](const Result<StartedRun>&) {
+    PostStart("little", "one", kCheapPlan);
+  };
+  engine_->Submit(std::move(*prepared));
+  StepFromHere();
+  constexpr std::uint64_t kCheck = 1'000'000;
+  EXPECT_LE(cost_.at("one"), 3 * (kTurn + kCheck));
+  EXPECT_GE(OperationsDone() - begun_, 20 * kCheck);
 }
 
 }  // namespace

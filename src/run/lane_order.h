@@ -20,6 +20,7 @@ struct StartOrder {
   std::optional<SignalVerdict> signal{};  // RETRY_RUN: recorded in the new run
   RunId former_id{};  // if the id is derived: the id that earlier versions derived for this run
   std::function<void(Result<StartedRun>)> answer{};
+  bool inputs_checked = true;  // false: origin.inputs are what the step of the parent gave
 };
 struct AdmitOrder {  // a queued run may start
   std::uint64_t epoch = 0;

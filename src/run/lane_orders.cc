@@ -209,6 +209,13 @@ void Lane::Start(LaneOrder& order) {
     if (what.answer) what.answer(*std::move(former));
     return;
   }
+  if (!what.inputs_checked) {
+    // Checked here, not where the parent's turn ends, so that the tenant is charged for it.
+    const auto inputs = what.program->CheckInputs(what.origin.inputs);
+    if (!inputs) return Refuse(order, inputs.error());
+    what.origin.inputs = ToJson(*inputs);
+    what.inputs_checked = true;
+  }
   const bool approval = what.program->requires_approval();
   const bool child = !what.origin.parent.value().empty();
   LaneHost::Admitted admitted;

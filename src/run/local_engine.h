@@ -81,8 +81,8 @@ class LocalEngine final : public Engine, private LaneHost {
   ProgramLibrary& library() { return library_; }
   // Whether the runs that the previous process left have been recovered.
   bool recovered() const { return recovered_.load(); }
-  // Whether Prepare needs no disk read, fetch or expression: the plan is compiled, has no child
-  // plans, and its concurrency key is not computed.
+  // Whether Prepare needs no disk read, fetch, expression or pattern: the plan is compiled, has no
+  // child plans, its concurrency key is not computed, and its inputs are quick to check.
   bool IsReadyFor(const StartRequest& request);
   // Like EngineOptions::on_end, but receives the run itself, while it is still in memory. The
   // listener must stay valid until another one is set and no lane is calling it. Null: none.

@@ -95,9 +95,12 @@ Status LocalEngine::AddChildren(const CompiledProgram& program, const std::strin
 }
 
 bool LocalEngine::IsReadyFor(const StartRequest& request) {
+  constexpr std::size_t kQuickInputBytesMax = 64 * 1024;
   if (request.plan_ref || !recovered()) return false;
+  if (request.inputs.size() > kQuickInputBytesMax) return false;
   const auto program = library_.Known({request.format, ToHex(Sha256(request.plan))});
-  return program != nullptr && !program->computes_concurrency_key() && program->children().empty();
+  return program != nullptr && !program->computes_concurrency_key() && program->children().empty() &&
+         program->checks_inputs_quickly();
 }
 
 Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {
@@ -152,11 +155,9 @@ void LocalEngine::StartChild(const ChildOrder& child) {
   }
   auto program = library_.Find(child.program);
   if (!program) return ChildMissed(child, program.error());
-  const auto inputs = (*program)->CheckInputs(child.origin.inputs);
-  if (!inputs) return ChildMissed(child, inputs.error());
   StartOrder order;
   order.origin = child.origin;
-  order.origin.inputs = ToJson(*inputs);
+  order.inputs_checked = false;
   order.origin.scope.plan_id = (*program)->id();
   order.origin.scope.plan_version = (*program)->version();
   order.program = std::move(*program);

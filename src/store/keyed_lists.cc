@@ -118,6 +118,11 @@ Result<StoredRun> KeyedReader::ListedRun(RunNo run) {
   return Unreadable(run, ToString(found.error()));
 }
 
+// The digits of cursors sort as the places, and those sort with the newest first.
+bool IsListedBefore(const RunQuery& query, std::string_view cursor, std::string_view other) {
+  return query.oldest_first ? other < cursor : cursor < other;
+}
+
 Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
   if (query.tenant_id.empty() || query.limit == 0) {
     return Error{
@@ -135,7 +140,6 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
       keys_.ListedPrefix(index, scope, query.status.value_or(RunStatus::kAbsent)));
   RunPage page;
   std::string place;
-  std::size_t rows = 0;
   const std::string at_first = prefix + *first;
   auto row = query.oldest_first ? view_->SeekForPrev(Table::kIndex, at_first)
                                 : view_->Seek(Table::kIndex, at_first);
@@ -144,13 +148,13 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
       query.oldest_first && !query.cursor.empty() && row->Valid() && row->key() == at_first;
   if (seen) row->Prev();
   for (; row->Valid() && row->key().starts_with(prefix);
-       query.oldest_first ? row->Prev() : row->Next(), ++rows) {
+       query.oldest_first ? row->Prev() : row->Next(), ++page.rows) {
     if (row->key().size() != prefix.size() + kListPlaceBytes) {
       return CorruptRow({.table = Table::kIndex}, "a row of the list of runs cannot be read");
     }
     const ListPlace at = ParseListPlace(row->key().substr(prefix.size()));
     if (IsOver(query, at.created_at)) break;
-    if (page.runs.size() == query.limit || rows == kRowsPerPageMax) {
+    if (page.runs.size() == query.limit || page.rows == kRowsPerPageMax) {
       page.cursor = MakeCursor(place);
       break;
     }

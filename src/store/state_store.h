@@ -186,7 +186,12 @@ struct RunPage {
   std::vector<StoredRun> runs;       // newest first, unless oldest_first
   std::string cursor;                // continues after the last run; empty: there are no more
   std::vector<std::string> cursors;  // one per run, to continue after it; also for the last of all
+  std::size_t rows = 0;              // read for this page; those that the query left out count too
 };
+
+// Whether a run comes before another one in a list in the query's order, whatever else the queries
+// asked for. `cursor` and `other` are those after the runs.
+bool IsListedBefore(const RunQuery& query, std::string_view cursor, std::string_view other);
 
 // A small document that belongs to a tenant and not to a run. It is found by its kind, tenant and
 // name. The tenant is empty if the document belongs to none.

@@ -63,6 +63,21 @@ TEST_P(ListContract, EveryRunOfAPageHasACursor) {
   EXPECT_THAT(ListedIds(query), ElementsAre("a"));
 }
 
+TEST_P(ListContract, CursorsOfDifferentListsCanBeCompared) {
+  for (const char* id : {"a", "b", "c"}) bench_.StartedRun(id);
+  for (const bool oldest_first : {false, true}) {
+    const RunQuery all{.tenant_id = "acme", .oldest_first = oldest_first};
+    const RunQuery running{
+        .tenant_id = "acme", .status = RunStatus::kRunning, .oldest_first = oldest_first};
+    const RunPage one = List(all);
+    const RunPage other = List(running);
+    EXPECT_EQ(one.rows, 3U);
+    EXPECT_TRUE(IsListedBefore(all, one.cursors[0], other.cursors[1]));
+    EXPECT_FALSE(IsListedBefore(all, one.cursors[1], other.cursors[1]));
+    EXPECT_FALSE(IsListedBefore(all, one.cursors[2], other.cursors[1]));
+  }
+}
+
 TEST_P(ListContract, HeldTokensAreListedByTenant) {
   for (const char* id : {"a", "b", "c"}) {
     RunScribe& run = bench_.StartedRun(id);

@@ -1,4 +1,5 @@
-// The part of WorldReader that answers calls: single entities, and lists in pages.
+// The part of WorldReader that answers calls: single entities, and lists of what a run has, in
+// pages.
 
 #include <algorithm>
 #include <array>
@@ -6,49 +7,20 @@
 #include <utility>
 
 #include "serve/devkit/world_event.h"
+#include "serve/devkit/world_paging.h"
 #include "serve/devkit/world_reader.h"
 
 namespace everstep {
 namespace {
 
-constexpr std::size_t kLimitMax = 1000;
 constexpr std::size_t kRowsPerRead = 1000;
 constexpr std::uint64_t kFewEvents = 8;
-constexpr std::size_t kPageBytes = 16 << 20;  // a page ends early beyond this
-constexpr std::size_t kHooksMax = 100'000;    // examined by a list over all runs
+constexpr std::size_t kHooksMax = 100'000;  // examined by a list over all runs
 
 // Entities are found without a run id only if their run started within this time of its creation.
 constexpr std::chrono::hours kStartedWithin{24};
 constexpr std::array kKinds = {EntityKind::kStep, EntityKind::kHook, EntityKind::kWait,
                                EntityKind::kContext};
-
-struct Paging {
-  std::size_t limit;
-  std::string_view cursor;
-  bool newest_first;
-};
-
-Paging PagingOf(const CborItem& args, std::size_t limit, bool newest_first) {
-  Paging paging{args.Uint("limit", limit), args.Text("cursor"), newest_first};
-  paging.limit = std::clamp<std::size_t>(paging.limit, 1, kLimitMax);
-  if (args.Text("sortOrder") == "asc") paging.newest_first = false;
-  if (args.Text("sortOrder") == "desc") paging.newest_first = true;
-  return paging;
-}
-
-// The runtime keeps the last cursor to ask for newer entries later, so there is a cursor as long as
-// there is an entry.
-void WritePageEnd(std::string_view cursor, bool more, CborWriter& cbor) {
-  cbor.Key("cursor");
-  if (cursor.empty()) {
-    cbor.Null();
-  } else {
-    cbor.Text(cursor);
-  }
-  cbor.Member("hasMore", more);
-}
-
-WorldError BadCursor() { return WorldError::Invalid("the cursor was not returned by a list"); }
 
 std::optional<std::uint64_t> NumberOf(std::string_view text) {
   std::uint64_t number = 0;
@@ -80,109 +52,36 @@ bool Cut(std::vector<Listed>& entries, const Paging& paging, bool& more) {
   return true;
 }
 
-using Statuses = std::vector<RunStatus>;
-
-// The log's statuses for the requested DevKit status. Nullopt if there is no such status.
-std::optional<Statuses> StatusesOf(const CborItem& args) {
-  const CborItem* wanted = args.Find("status");
-  Statuses statuses;
-  if (wanted == nullptr || wanted->kind == CborItem::Kind::kNull) return statuses;
-  const auto add = [&statuses](std::string_view name) {
-    if (name == "pending")
-      statuses.insert(statuses.end(), {RunStatus::kPending, RunStatus::kApproved});
-    else if (name == "running")
-      statuses.insert(statuses.end(), {RunStatus::kRunning, RunStatus::kPaused});
-    else if (name == "completed")
-      statuses.push_back(RunStatus::kCompleted);
-    else if (name == "failed")
-      statuses.push_back(RunStatus::kFailed);
-    else if (name == "cancelled")
-      statuses.push_back(RunStatus::kCancelled);
-    else
-      return false;
-    return true;
-  };
-  if (wanted->kind == CborItem::Kind::kText) {
-    if (!add(wanted->text)) return std::nullopt;
-    return statuses;
-  }
-  for (const CborItem& item : wanted->items) {
-    if (!add(item.text)) return std::nullopt;
-  }
-  return statuses;
-}
-
 }  // namespace
+
+WorldOutcome WorldReader::Answer(std::string_view method, const CborItem& args, CborWriter& cbor) {
+  struct Entry {
+    std::string_view method;
+    WorldOutcome (WorldReader::*answer)(const CborItem&, CborWriter&);
+  };
+  static constexpr Entry kReads[] = {
+      {"runs.get", &WorldReader::GetRun},
+      {"runs.list", &WorldReader::ListRuns},
+      {"steps.get", &WorldReader::GetStep},
+      {"steps.list", &WorldReader::ListSteps},
+      {"events.get", &WorldReader::GetEvent},
+      {"events.list", &WorldReader::ListEvents},
+      {"events.listByCorrelationId", &WorldReader::ListEventsOf},
+      {"hooks.get", &WorldReader::GetHook},
+      {"hooks.list", &WorldReader::ListHooks},
+  };
+  const auto* read = std::ranges::find(kReads, method, &Entry::method);
+  if (read == std::end(kReads)) {
+    return WorldError{"WorkflowWorldError", 501, "unknown call \"" + std::string(method) + "\""};
+  }
+  return (this->*read->answer)(args, cbor);
+}
 
 WorldOutcome WorldReader::GetRun(const CborItem& args, CborWriter& cbor) {
   const auto found = FindRun(args.Text("runId"));
   if (const auto* error = std::get_if<WorldError>(&found)) return *error;
   const auto& run = std::get<StoredRun>(found);
   return WriteRun(run, DetailOf(args), cbor);
-}
-
-WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
-  const Paging paging = PagingOf(args, 20, true);
-  const auto statuses = StatusesOf(args);
-  if (!statuses) return WorldError::Invalid("unknown run status");
-  const CborItem* wanted = args.Find("status");
-  const bool nothing =
-      wanted != nullptr && wanted->kind == CborItem::Kind::kArray && statuses->empty();
-  RunQuery query{.tenant_id = tenant_id_,
-                 .plan_id = std::string(args.Text("workflowName")),
-                 .cursor = std::string(paging.cursor),
-                 .limit = paging.limit + 1,
-                 .oldest_first = !paging.newest_first};
-  // Read a page of each status, then merge them.
-  struct Entry {
-    StoredRun run;
-    std::string cursor;
-  };
-  std::vector<Entry> entries;
-  const auto gather = [&](std::optional<RunStatus> status) -> std::optional<WorldError> {
-    query.status = status;
-    query.cursor = paging.cursor;
-    std::size_t found = 0;
-    while (true) {
-      auto page = reader_.ListRuns(query);
-      if (!page) return WorldErrorOf(page.error());
-      for (std::size_t i = 0; i < page->runs.size(); ++i) {
-        // Runs of plans belong to the engine, not to applications.
-        if (page->runs[i].state.engine_run_ref == kOwnEngine) continue;
-        if (!page->runs[i].quarantine.empty()) continue;
-        entries.push_back({std::move(page->runs[i]), std::move(page->cursors[i])});
-        ++found;
-      }
-      if (found > paging.limit || page->cursor.empty()) return std::nullopt;
-      query.cursor = page->cursor;
-    }
-  };
-  if (statuses->empty() && !nothing) {
-    if (auto error = gather(std::nullopt)) return error;
-  }
-  for (const RunStatus status : *statuses) {
-    if (auto error = gather(status)) return error;
-  }
-  std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
-    const auto place = [](const Entry& entry) {
-      return std::pair(entry.run.state.created_at, entry.run.run_no);
-    };
-    return paging.newest_first ? place(b) < place(a) : place(a) < place(b);
-  });
-  const std::size_t until = cbor.size() + kPageBytes;
-  std::size_t written = 0;
-  cbor.BeginMap();
-  cbor.Key("data");
-  cbor.BeginArray();
-  for (; written < std::min(entries.size(), paging.limit) && cbor.size() < until; ++written) {
-    const StoredRun& run = entries[written].run;
-    if (auto error = WriteRun(run, DetailOf(args), cbor)) return error;
-  }
-  cbor.End();
-  WritePageEnd(written == 0 ? std::string() : entries[written - 1].cursor, written < entries.size(),
-               cbor);
-  cbor.End();
-  return std::nullopt;
 }
 
 // The ids of steps, hooks and waits begin with the time at which their run started.
@@ -198,6 +97,7 @@ std::variant<StoredRun, WorldError> WorldReader::FindRunOf(const CborItem& args,
   do {
     auto page = reader_.ListRuns(query);
     if (!page) return WorldErrorOf(page.error());
+    rows_read_ += page->rows;
     for (StoredRun& run : page->runs) {
       const auto at = std::chrono::floor<std::chrono::milliseconds>(run.state.started_at);
       if (at != started_at || !run.quarantine.empty()) continue;
@@ -229,7 +129,8 @@ WorldOutcome WorldReader::ListSteps(const CborItem& args, CborWriter& cbor) {
   const auto* run = std::get_if<StoredRun>(&found);
   if (run != nullptr) {
     const Status visited = reader_.VisitEntities(
-        run->run_no, EntityKind::kStep, [&steps](EntityKey key, EntityState state) {
+        run->run_no, EntityKind::kStep, [&](EntityKey key, EntityState state) {
+          ++rows_read_;
           steps.push_back({std::move(key), std::move(state)});
         });
     if (!visited) return WorldErrorOf(visited.error());
@@ -278,6 +179,7 @@ WorldOutcome WorldReader::WriteEvents(const StoredRun& run, std::string_view mem
     auto events = ReadEvents(run, query);
     if (!events) return WorldErrorOf(events.error());
     if (events->empty()) break;
+    rows_read_ += events->size();
     for (const Event& event : *events) {
       if (written == page.limit || cbor.size() >= until) {
         more = true;
@@ -353,6 +255,7 @@ WorldOutcome WorldReader::ListEventsOf(const CborItem& args, CborWriter& cbor) {
     auto read = reader_.ReadEvents(*run, query);
     if (!read) return WorldErrorOf(read.error());
     if (read->empty()) continue;
+    rows_read_ += read->size();
     const EventSeq last = read->back().seq;
     if (MayHaveMore(query, *read) && (!end || is_before(last, *end))) end = last;
     std::ranges::move(*read, std::back_inserter(events));
@@ -396,6 +299,7 @@ WorldOutcome WorldReader::GetHook(const CborItem& args, CborWriter& cbor) {
       auto tokens = reader_.ListHooks(tenant_id_, after, kRowsPerRead);
       if (!tokens) return WorldErrorOf(tokens.error());
       if (tokens->empty()) break;
+      rows_read_ += tokens->size();
       for (HeldToken& held : *tokens) {
         if (held.holder.hook_id == hook_id && IsHeld(held.holder)) holder = std::move(held.holder);
       }
@@ -426,6 +330,7 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
     if (const auto* run = std::get_if<StoredRun>(&found)) {
       const Status visited = reader_.VisitEntities(
           run->run_no, EntityKind::kHook, [&](const EntityKey& key, const EntityState& state) {
+            ++rows_read_;
             const auto holder = reader_.FindHook(tenant_id_, state.token);
             const bool ours = holder && *holder && (*holder)->run_id == run->run_id &&
                               (*holder)->hook_id == key.id && IsHeld(**holder);
@@ -440,6 +345,7 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
       auto tokens = reader_.ListHooks(tenant_id_, after, kRowsPerRead);
       if (!tokens) return WorldErrorOf(tokens.error());
       if (tokens->empty()) break;
+      rows_read_ += tokens->size();
       after = tokens->back().token;
       for (HeldToken& held : *tokens) {
         if (!IsHeld(held.holder)) continue;

@@ -39,6 +39,9 @@ class WorldReader {
   // outlive the reader.
   void Know(std::span<const Event> events) { known_ = events; }
 
+  // Rows of lists that calls have read so far, a measure of the work.
+  std::size_t rows_read() const { return rows_read_; }
+
   // Returns the run if it belongs to the tenant, otherwise the error to answer with.
   std::variant<StoredRun, WorldError> FindRun(std::string_view run_id);
 
@@ -57,6 +60,8 @@ class WorldReader {
   bool WriteEvent(const StoredRun& run, const Event& event, Detail resolve, CborWriter& cbor);
 
   // ---- calls, answered as described in docs/devkit.md
+  // Answers the call with that method, which is one of those below.
+  WorldOutcome Answer(std::string_view method, const CborItem& args, CborWriter& cbor);
   WorldOutcome GetRun(const CborItem& args, CborWriter& cbor);
   WorldOutcome ListRuns(const CborItem& args, CborWriter& cbor);
   WorldOutcome GetStep(const CborItem& args, CborWriter& cbor);
@@ -95,6 +100,7 @@ class WorldReader {
   const Timestamp now_;
   AttributeCache* const attributes_;
   std::span<const Event> known_;
+  std::size_t rows_read_ = 0;
 };
 
 Detail DetailOf(const CborItem& args);

@@ -19,6 +19,7 @@ constexpr std::size_t kPreloadMax = 1000;  // in events; a longer log is read in
 constexpr std::size_t kNamespaceMax = 64;
 constexpr std::size_t kUsualAnswer = 1024;  // bytes
 constexpr std::size_t kAnswersBytesMax = 32 << 20;
+constexpr std::size_t kRowsMax = 100'000;  // read for the lists of one request
 
 std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
 
@@ -68,6 +69,18 @@ bool IsOnThisMachine(const ServerRequest& request) {
                              [&](std::string_view name) { return request.Header(name).empty(); });
 }
 
+// Whether the calls of a request that have been answered leave room for another one.
+WorldOutcome CheckWork(std::size_t answer_bytes, std::size_t rows) {
+  if (answer_bytes >= kAnswersBytesMax) {
+    return WorldError{"WorkflowWorldError", 413,
+                      "the answers to these calls are too large; send fewer calls at a time"};
+  }
+  if (rows >= kRowsMax) {
+    return WorldError::Throttled("these calls read too many rows; send fewer calls at a time", 1);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string WorldService::NewRunId() {
@@ -111,27 +124,20 @@ void WorldService::Handle(const CallPtr& call) {
   body.reserve(calls.size() * kUsualAnswer);
   CborWriter cbor(body);
   cbor.ArrayOf(calls.size());
+  std::size_t rows = 0;
   for (One& one : calls) {
     if (!one.error && one.answer.empty()) {
-      if (body.size() >= kAnswersBytesMax) {
-        one.error =
-            WorldError{"WorkflowWorldError", 413,
-                       "the answers to these calls are too large; send fewer calls at a time"};
-      } else if (!call->ChargeAnswer(body.size() + kUsualAnswer)) {
+      one.error = CheckWork(body.size(), rows);
+      if (!one.error && !call->ChargeAnswer(body.size() + kUsualAnswer)) {
         one.error = WorldError{"WorkflowWorldError", 503,
                                "the requests in flight use up the server's memory; try again"};
-      } else {
-        Answer(*call, caller.spec, one);
       }
+      if (!one.error) Answer(*call, caller.spec, one);
+      rows += one.rows;
     }
     WriteAnswer(one, body);
   }
   call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
-}
-
-void WorldService::Answer(const ApiCall& call, std::uint32_t spec, One& one) {
-  CborWriter cbor(one.answer);
-  one.error = Dispatch(call, *one.args, spec, cbor);
 }
 
 void WorldService::WriteAnswer(const One& one, std::string& body) {
@@ -436,8 +442,13 @@ WorldOutcome WorldService::ReadStream(const ApiCall& call, const CborItem& args,
 
 // ---- other calls
 
+void WorldService::Answer(const ApiCall& call, std::uint32_t spec, One& one) {
+  CborWriter cbor(one.answer);
+  one.error = Dispatch(call, *one.args, spec, cbor, one.rows);
+}
+
 WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, std::uint32_t spec,
-                                    CborWriter& cbor) {
+                                    CborWriter& cbor, std::size_t& rows) {
   const std::string_view method = MethodOf(args);
   const auto done = [&cbor](const Status& status) -> WorldOutcome {
     if (!status) return WorldErrorOf(status.error());
@@ -470,28 +481,11 @@ WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, s
     cbor.End();
     return std::nullopt;
   }
-  struct Entry {
-    std::string_view method;
-    WorldOutcome (WorldReader::*answer)(const CborItem&, CborWriter&);
-  };
-  static constexpr Entry kReads[] = {
-      {"runs.get", &WorldReader::GetRun},
-      {"runs.list", &WorldReader::ListRuns},
-      {"steps.get", &WorldReader::GetStep},
-      {"steps.list", &WorldReader::ListSteps},
-      {"events.get", &WorldReader::GetEvent},
-      {"events.list", &WorldReader::ListEvents},
-      {"events.listByCorrelationId", &WorldReader::ListEventsOf},
-      {"hooks.get", &WorldReader::GetHook},
-      {"hooks.list", &WorldReader::ListHooks},
-  };
-  const auto* read = std::ranges::find(kReads, method, &Entry::method);
-  if (read == std::end(kReads)) {
-    return WorldError{"WorkflowWorldError", 501, "unknown call \"" + std::string(method) + "\""};
-  }
   const auto reader = parts_.log.store().Read();
   WorldReader world(*reader, {call.tenant(), spec, parts_.clock.Now(), {}, &attributes_});
-  return (world.*read->answer)(args, cbor);
+  WorldOutcome outcome = world.Answer(method, args, cbor);
+  rows = world.rows_read();
+  return outcome;
 }
 
 }  // namespace everstep

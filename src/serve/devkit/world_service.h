@@ -50,6 +50,7 @@ class WorldService {
     std::string answer;                 // CBOR
     std::optional<WorldError> error;    // set instead of an answer
     std::unique_ptr<WorldOrder> order;  // only for events.create
+    std::size_t rows = 0;               // read for a list
   };
 
   void CreateAll(const ApiCall& call, const WorldCaller& caller, std::vector<One>& calls);
@@ -65,7 +66,7 @@ class WorldService {
   void Answer(const ApiCall& call, std::uint32_t spec, One& one);
   static void WriteAnswer(const One& one, std::string& body);
   WorldOutcome Dispatch(const ApiCall& call, const CborItem& args, std::uint32_t spec,
-                        CborWriter& cbor);
+                        CborWriter& cbor, std::size_t& rows);
   WorldOutcome Register(const ApiCall& call, const CborItem& args, CborWriter& cbor);
   WorldOutcome ReadStream(const ApiCall& call, const CborItem& args, CborWriter& cbor);
   bool WaitsForStream(const CallPtr& call, const std::shared_ptr<CborItem>& request);
