@@ -45,6 +45,8 @@ std::vector<Finding> FindingsOf(const Arguments& arguments, const Folder& folder
   findings.push_back(CheckSyncs(folder));
   findings.push_back(CheckStore(folder));
   findings.push_back(CheckAudit(folder));
+  findings.push_back(CheckTokens(folder));
+  findings.push_back(CheckSecrets(folder));
   findings.push_back(CheckHandles(server));
   findings.push_back(CheckClock(folder));
   findings.push_back(CheckTls(server));

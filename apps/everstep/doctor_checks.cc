@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/pause.h"
+#include "base/random.h"
 #include "base/timestamp.h"
 #include "base/unique_fd.h"
 #include "client/api_client.h"
@@ -20,8 +21,10 @@
 #include "net/certificate.h"
 #include "net/http_client.h"
 #include "output.h"
+#include "serve/access_tokens.h"
 #include "serve/audit_lines.h"
 #include "snapshot_text.h"
+#include "work/secret_file.h"
 
 namespace everstep::cli {
 namespace {
@@ -261,6 +264,33 @@ Finding CheckAudit(const Folder& folder) {
     return Fine("audit", CountText(verdict->head.seq, "entry", "entries") + " intact");
   }
   return {kFail, "audit", verdict->reason, "everstep audit verify; find out who changed it"};
+}
+
+Finding CheckTokens(const Folder& folder) {
+  const std::string restore = "restore tokens.json from a backup";
+  if (AccessTokens::HasLostFile(folder.path())) {
+    return {kFail, "tokens", "the folder had API tokens, but tokens.json is missing: none is valid",
+            restore + ", or start the server and create new tokens with its new admin token"};
+  }
+  if (!Exists(folder.path() + "/tokens.json")) return Fine("tokens", "no API tokens yet");
+  const auto valid = AccessTokens::CountValid(folder.path(), SystemClock(), SystemRandom());
+  if (!valid) return {kFail, "tokens", valid.error().message, restore};
+  return Fine("tokens", CountText(*valid, "valid API token", "valid API tokens"));
+}
+
+Finding CheckSecrets(const Folder& folder) {
+  const std::string path = folder.secrets();
+  const auto known = HasSecretFile(path);
+  if (!known) return {kFail, "secrets", known.error().message, "restore it from a backup"};
+  if (!*known) return Fine("secrets", "no secrets yet");
+  auto key = SecretFileKey::FromFile(path + ".key");
+  if (!key) return {kFail, "secrets", key.error().message, "restore secrets.key from a backup"};
+  const auto entries = SecretFile(path, *std::move(key), SystemRandom()).List();
+  if (!entries) {
+    return {kFail, "secrets", entries.error().message,
+            "restore secrets and secrets.key from the same backup"};
+  }
+  return Fine("secrets", CountText(entries->size(), "secret", "secrets") + " can be read");
 }
 
 Finding CheckServer(const Folder& folder, const ServerOptions& options) {

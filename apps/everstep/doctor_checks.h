@@ -28,6 +28,8 @@ Finding CheckHandles(const ServerOptions& options);
 Finding CheckClock(const Folder& folder);  // and the times in the store
 Finding CheckTls(const ServerOptions& options);
 Finding CheckAudit(const Folder& folder);
+Finding CheckTokens(const Folder& folder);
+Finding CheckSecrets(const Folder& folder);
 // The server that has the folder open, if any.
 Finding CheckServer(const Folder& folder, const ServerOptions& options);
 // The server that `options` name, and whether it accepts their token.

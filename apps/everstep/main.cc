@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -107,7 +108,17 @@ constexpr const char* kOutOfThreads =
   std::_Exit(static_cast<int>(ExitCode::kNoResources));
 }
 
+// A standard descriptor that the caller closed must not be reused for a pipe or file of this
+// process. Reading and writing it still fail.
+void ReserveStandardDescriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    (void)!::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 ExitCode Main(Words words) {
+  ReserveStandardDescriptors();
   std::set_terminate(Terminate);
   CatchInterrupts();
   Output out(STDOUT_FILENO);

@@ -36,7 +36,9 @@ Result<std::string> ReadWholeFile(const std::string& name) {
     if (text.size() > kPlanBytesMax) break;  // the caller refuses it with a better reason
   }
   if (!is_input) close(file);
-  if (error != 0) return Unavailable(name, std::strerror(error));
+  if (error != 0) {
+    return Unavailable(is_input ? "standard input cannot be read" : name, std::strerror(error));
+  }
   return text;
 }
 

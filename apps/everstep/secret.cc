@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -67,10 +67,10 @@ Error Failed(const std::string& path) {
   return {ErrorCode::kSecretUnavailable, path + ": " + std::strerror(errno), {}};
 }
 
-// Creates the key, accessible to its user only, if it does not exist. It is never replaced.
+// Creates the key, accessible to its user only. It is never replaced.
 Status MakeKey(const std::string& path) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return errno == EEXIST ? Ok() : Status(Failed(path));
+  if (file < 0) return Failed(path);
   std::array<char, kKeyBytes> key;
   for (std::size_t i = 0; i < key.size(); i += sizeof(std::uint64_t)) {
     const std::uint64_t random = SystemRandom().Next();
@@ -82,12 +82,18 @@ Status MakeKey(const std::string& path) {
   return written ? Ok() : Status(Failed(path));
 }
 
+// Opens the secrets of the data folder; null if there are none and none are to be made.
 Result<std::unique_ptr<SecretFile>> OpenSecrets(const Arguments& arguments, bool make) {
   const auto folder = Folder::Find(arguments);
   if (!folder) return folder.error();
-  const std::string key_path = folder->secrets() + ".key";
   if (make) {
     if (const Status made = folder->Make(); !made) return made.error();
+  }
+  const std::string key_path = folder->secrets() + ".key";
+  const auto known = HasSecretFile(folder->secrets());
+  if (!known) return known.error();
+  if (!*known && !make) return std::unique_ptr<SecretFile>();
+  if (!*known) {
     if (const Status made = MakeKey(key_path); !made) return made.error();
   }
   auto key = SecretFileKey::FromFile(key_path);
@@ -95,10 +101,8 @@ Result<std::unique_ptr<SecretFile>> OpenSecrets(const Arguments& arguments, bool
   return std::make_unique<SecretFile>(folder->secrets(), *std::move(key), SystemRandom());
 }
 
-bool HasSecrets(const Arguments& arguments) {
-  const auto folder = Folder::Find(arguments);
-  std::error_code failed;
-  return folder && std::filesystem::exists(folder->secrets(), failed);
+Error NoValue(const std::string& why) {
+  return {ErrorCode::kInvalidArgument, "standard input has no value for a secret: " + why, {}};
 }
 
 // Reads the value from standard input. A terminal does not show what is typed.
@@ -116,7 +120,11 @@ Result<std::string> ReadValue() {
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
     std::fputs("\n", stderr);
   }
-  if (value && value->ends_with('\n')) value->pop_back();
+  if (!value) return Error{ErrorCode::kInvalidArgument, value.error().message, {}};
+  if (value->ends_with('\n')) value->pop_back();
+  if (value->ends_with('\r')) value->pop_back();
+  if (value->find_first_not_of(" \t\r\n") == std::string::npos) return NoValue("it is empty");
+  if (value->find('\0') != std::string::npos) return NoValue("it contains a NUL byte");
   return value;
 }
 
@@ -126,12 +134,6 @@ ExitCode RunSet(const Arguments& arguments, Output& out) {
   const auto value = ReadValue();
   if (!value) return Fail(value.error(), out);
   const std::string& key = arguments.operands().front();
-  if (value->empty()) {
-    return Fail(Error{ErrorCode::kInvalidArgument,
-                      "standard input has no value for the secret " + Printable(key),
-                      {}},
-                out);
-  }
   const auto secrets = OpenSecrets(arguments, true);
   if (!secrets) return Fail(secrets.error(), out);
   const auto version = (*secrets)->Set(*owner, key, *value);
@@ -144,9 +146,9 @@ ExitCode RunList(const Arguments& arguments, Output& out) {
   const auto owner = GivenOwner(arguments);
   if (!owner) return Fail(owner.error(), out);
   std::vector<SecretFile::Entry> entries;
-  if (HasSecrets(arguments)) {
-    const auto secrets = OpenSecrets(arguments, false);
-    if (!secrets) return Fail(secrets.error(), out);
+  const auto secrets = OpenSecrets(arguments, false);
+  if (!secrets) return Fail(secrets.error(), out);
+  if (*secrets != nullptr) {
     const auto listed = (*secrets)->List();
     if (!listed) return Fail(listed.error(), out);
     entries = *listed;
@@ -184,6 +186,9 @@ ExitCode RunRemove(const Arguments& arguments, Output& out) {
   const auto secrets = OpenSecrets(arguments, false);
   if (!secrets) return Fail(secrets.error(), out);
   const std::string& key = arguments.operands().front();
+  if (*secrets == nullptr) {
+    return Fail(Error{ErrorCode::kSecretUnavailable, "the data folder has no secrets", {}}, out);
+  }
   const Status removed = (*secrets)->Remove(*owner, key);
   if (!removed) return Fail(removed.error(), out);
   out.Write(Printable(key) + " is removed\n");

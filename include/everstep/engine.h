@@ -70,7 +70,12 @@ struct EngineOptions {
   AdmissionPolicy admission;
   WriteBudget write_budget;
   std::uint32_t lanes = 0;  // decision threads; zero: one per processor, at most 4
-  bool passive = false;     // accept and record commands, but execute nothing
+  // Tasks under way that no tool's slots bound: those for workers, and sleep. Further steps wait.
+  std::uint32_t tasks_max = 100'000;
+  // For runs with work under way and their plans, about. Beyond it the least recently used are read
+  // from the log again when they go on.
+  std::uint64_t memory_bytes_max = 512 << 20;
+  bool passive = false;  // accept and record commands, but execute nothing
   std::chrono::milliseconds drain_timeout{5 * 60 * 1000};
   std::chrono::milliseconds cancel_grace{10'000};  // until a cancelled run's steps are stopped
   std::uint32_t engine_attempts_max = 20;  // deliveries of one attempt before it counts as failed
@@ -219,6 +224,7 @@ struct EngineMetrics {
   std::uint64_t runs_started = 0;
   std::uint64_t runs_ended = 0;
   std::uint64_t runs_in_memory = 0;
+  std::uint64_t run_bytes = 0;  // memory of those, about, without their plans
   std::uint64_t steps_started = 0;
   std::uint64_t steps_ended = 0;
   std::uint64_t steps_redelivered = 0;

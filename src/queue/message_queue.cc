@@ -40,6 +40,17 @@ bool MayHaveBeenDelivered(const MessageHead& head, Timestamp now) {
   return !head.dead && (head.due_at <= now || head.due_at == head.sent_at);
 }
 
+MessageHead NewHead(const NewMessage& message, Timestamp now) {
+  MessageHead head;
+  head.tenant_id = message.tenant_id;
+  head.topic = message.topic;
+  head.group = message.group;
+  head.key = message.key;
+  head.sent_at = now;
+  head.due_at = now + message.delay;
+  return head;
+}
+
 }  // namespace
 
 MessageQueue::MessageQueue(Parts parts, Options options)
@@ -71,21 +82,37 @@ Status MessageQueue::Load() {
   Status loaded = visit(DocumentKind::kEndpoint, [this](const TenantDocument& row) {
     auto endpoint = DecodeEndpoint(*row.text);
     if (!endpoint) return false;
-    endpoints_[row.key.name] = {*std::move(endpoint), 0, SteadyNow()};
+    TenantQueue& queue = TenantOf(endpoint->tenant_id).queue;
+    Hear(queue, queue.PutEndpoint(*std::move(endpoint)));
+    ++endpoints_;
     return true;
   });
   if (!loaded) return loaded;
-  return visit(DocumentKind::kMessage, [this, now](const TenantDocument& row) {
-    auto head = DecodeMessageHead(row.key.name, *row.text);
-    if (!head) return false;
-    if (!head->group.empty() && parts_.is_gone(head->group)) {
-      PutRemoval(*head, dirty_);
-      return true;
-    }
-    if (MayHaveBeenDelivered(*head, now)) ++head->attempt;
-    Place(Keep(*std::move(head)));
+  loaded = visit(DocumentKind::kMessage,
+                 [this, now](const TenantDocument& row) { return LoadMessage(row, now); });
+  std::vector<std::string> tenants;
+  for (const auto& [tenant_id, tenant] : tenants_) tenants.push_back(tenant_id);
+  for (const std::string& tenant_id : tenants) File(tenant_id);
+  return loaded;
+}
+
+bool MessageQueue::LoadMessage(const TenantDocument& row, Timestamp now) {
+  auto head = DecodeMessageHead(MessageIdOf(row.key.name), *row.text);
+  if (!head) return false;
+  if (row.key.name != MessagePlace(*head)) {  // named by an earlier version
+    dirty_.push_back({row.key, std::nullopt});
+    dirty_.push_back(HeadRow(*head));
+  }
+  if (!head->group.empty() && parts_.is_gone(head->group)) {
+    PutRemoval(*head, dirty_);
     return true;
-  });
+  }
+  if (MayHaveBeenDelivered(*head, now)) ++head->attempt;
+  TenantQueue& queue = TenantOf(head->tenant_id).queue;
+  QueuedMessage& message = Keep(*std::move(head));
+  queue.Place(message);
+  if (message.state == State::kDead) ++dead_;
+  return true;
 }
 
 MessageQueue::~MessageQueue() { Stop(); }
@@ -104,29 +131,58 @@ void MessageQueue::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::string MessageQueue::KeyOf(const MessageHead& head) {
-  return head.tenant_id + '\0' + head.topic + '\0' + head.group + '\0' + head.key;
+// ---- tenants
+
+MessageQueue::Tenant& MessageQueue::TenantOf(const std::string& tenant_id) {
+  return tenants_.try_emplace(tenant_id, tenant_id).first->second;
+}
+
+TenantQueue* MessageQueue::FindTenant(const std::string& tenant_id) {
+  const auto found = tenants_.find(tenant_id);
+  return found == tenants_.end() ? nullptr : &found->second.queue;
+}
+
+void MessageQueue::File(const std::string& tenant_id) {
+  const auto found = tenants_.find(tenant_id);
+  if (found == tenants_.end()) return;
+  Tenant& tenant = found->second;
+  const std::optional<Timestamp> due = tenant.queue.next_due();
+  if (due != tenant.due) {
+    if (tenant.due) due_.erase({*tenant.due, &tenant});
+    if (due) due_.emplace(*due, &tenant);
+    tenant.due = due;
+  }
+  if (tenant.has_turn) return;
+  if (tenant.queue.empty()) {
+    tenants_.erase(found);
+  } else if (tenant.queue.has_work()) {
+    tenant.has_turn = true;
+    turns_.push_back(&tenant);
+  }
+}
+
+QueuedMessage& MessageQueue::Keep(MessageHead head) {
+  ++messages_;
+  return TenantOf(head.tenant_id).queue.Add(std::move(head));
+}
+
+void MessageQueue::Forget(QueuedMessage& message) {
+  --messages_;
+  FindTenant(message.head.tenant_id)->Remove(message);
 }
 
 // ---- sending
 
 // Must be called before any message is added to the index: a message that is indexed but not
 // written would deduplicate later messages with the same key.
-Status MessageQueue::CheckRoom(const std::vector<NewMessage>& messages) const {
+Status MessageQueue::CheckRoom(const std::string& tenant_id, std::size_t messages) const {
   const auto full = [](const char* message) {
     return Error{ErrorCode::kAdmissionRejected, message, {}, std::chrono::milliseconds(1'000)};
   };
-  for (const NewMessage& message : messages) {
-    const auto known = message.id.empty() ? messages_.end() : messages_.find(message.id);
-    const bool taken =
-        known != messages_.end() && known->second.head.tenant_id != message.tenant_id;
-    if (taken) return Bad("the message id is already in use");
-  }
-  if (messages.empty()) return Ok();
   const SharedLimit limit{options_.messages_max, options_.tenant_share};
-  const auto held = by_tenant_.find(messages.front().tenant_id);
-  const std::size_t theirs = held == by_tenant_.end() ? 0 : held->second;
-  switch (limit.Ask(messages_.size(), theirs, false, messages.size())) {
+  const auto tenant = tenants_.find(tenant_id);
+  const std::size_t theirs = tenant == tenants_.end() ? 0 : tenant->second.queue.messages().size();
+  switch (limit.Ask(messages_, theirs, false, messages)) {
     case SharedLimit::Answer::kRoom:
       return Ok();
     case SharedLimit::Answer::kTenantFull:
@@ -137,18 +193,13 @@ Status MessageQueue::CheckRoom(const std::vector<NewMessage>& messages) const {
   return full("the queue is full");
 }
 
-Status MessageQueue::CheckRoom(const Endpoint& endpoint) const {
+Status MessageQueue::CheckRoom(const TenantQueue& queue) const {
   const SharedLimit limit{options_.endpoints_max, options_.tenant_share};
-  const std::string first = EndpointPlace(endpoint.tenant_id, "");
-  std::uint64_t theirs = 0;
-  for (auto each = endpoints_.lower_bound(first);
-       each != endpoints_.end() && each->first.starts_with(first); ++each) {
-    ++theirs;
-  }
-  if (limit.Ask(endpoints_.size(), theirs) == SharedLimit::Answer::kRoom) return Ok();
+  const std::size_t theirs = queue.endpoints().size();
+  if (limit.Ask(endpoints_, theirs) == SharedLimit::Answer::kRoom) return Ok();
   return Error{ErrorCode::kAdmissionRejected,
                "too many applications are registered for messages: " + std::to_string(theirs) +
-                   " of the tenant, " + std::to_string(endpoints_.size()) + " in total",
+                   " of the tenant, " + std::to_string(endpoints_) + " in total",
                {},
                std::chrono::milliseconds(1'000)};
 }
@@ -158,148 +209,114 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
     if (const Status fine = Check(message, options_); !fine) return fine.error();
   }
   std::vector<std::string> ids;
-  std::vector<std::string> mine;
-  std::vector<TenantDocument> rows;
+  if (messages.empty()) return ids;
+  const std::string tenant_id = messages.front().tenant_id;
+  std::vector<std::pair<MessageHead, const NewMessage*>> mine;
   {
     const std::lock_guard lock(mutex_);
-    if (const Status room = CheckRoom(messages); !room) return room.error();
+    if (const Status room = CheckRoom(tenant_id, messages.size()); !room) return room.error();
+    TenantQueue& queue = TenantOf(tenant_id).queue;
     const Timestamp now = parts_.clock.Now();
     for (NewMessage& message : messages) {
-      MessageHead head;
-      head.tenant_id = std::move(message.tenant_id);
-      head.topic = std::move(message.topic);
-      head.group = std::move(message.group);
-      head.key = std::move(message.key);
-      head.sent_at = now;
-      head.due_at = now + message.delay;
-      if (!head.key.empty()) {
-        const auto held = keys_.find(KeyOf(head));
-        if (held != keys_.end()) {
-          ids.push_back(held->second);
-          continue;
-        }
+      EVERSTEP_ASSERT(message.tenant_id == tenant_id);
+      MessageHead head = NewHead(message, now);
+      const QueuedMessage* known = queue.FindKey(head);
+      if (known == nullptr && !message.id.empty()) known = queue.Find(message.id);
+      if (known == nullptr) {
+        head.id = message.id.empty() ? "msg_" + ulids_.Next() : message.id;
+        known = &Keep(head);
+        mine.emplace_back(std::move(head), &message);
       }
-      if (message.id.empty()) message.id = "msg_" + ulids_.Next();
-      if (const auto known = messages_.find(message.id); known != messages_.end()) {
-        ids.push_back(message.id);
-        continue;
-      }
-      head.id = std::move(message.id);
-      ids.push_back(head.id);
-      mine.push_back(head.id);
-      rows.push_back(HeadRow(head));
-      rows.push_back({ContentKey(head), EncodeMessageContent(message.headers, message.body)});
-      (void)Keep(std::move(head));
+      ids.push_back(known->head.id);
     }
+    File(tenant_id);
+  }
+  std::vector<TenantDocument> rows;
+  for (const auto& [head, message] : mine) {
+    rows.push_back(HeadRow(head));
+    rows.push_back({ContentKey(head), EncodeMessageContent(message->headers, message->body)});
   }
   const Status written = rows.empty() ? Ok() : parts_.committer.Put(std::move(rows));
   std::unique_lock lock(mutex_);
-  for (const std::string& id : mine) {
-    const auto found = messages_.find(id);
-    EVERSTEP_ASSERT(found != messages_.end());
+  for (const auto& [head, message] : mine) {
+    TenantQueue& queue = *FindTenant(tenant_id);
+    QueuedMessage& entry = *queue.Find(head.id);
     if (written) {
-      Place(found->second);
+      queue.Place(entry);
     } else {
-      Forget(id);
+      Forget(entry);
     }
   }
+  File(tenant_id);
   settled_.notify_all();
   WakeLocked();
   if (!written) return written.error();
   // A deduplicated message may still be being written by another caller; wait until it is durable.
   const auto all_durable = [&] {
-    return stop_ || std::ranges::none_of(ids, [this](const std::string& id) {
-             const auto found = messages_.find(id);
-             return found != messages_.end() && found->second.state == State::kWriting;
+    TenantQueue* const queue = FindTenant(tenant_id);
+    return stop_ || queue == nullptr || std::ranges::none_of(ids, [&](const std::string& id) {
+             const QueuedMessage* const known = queue->Find(id);
+             return known != nullptr && known->state == State::kWriting;
            });
   };
   settled_.wait(lock, all_durable);
   return ids;
 }
 
-MessageQueue::Entry& MessageQueue::Keep(MessageHead head) {
-  Entry& entry = messages_[head.id];
-  if (!head.key.empty()) keys_[KeyOf(head)] = head.id;
-  if (!head.group.empty()) members_[{head.tenant_id, head.group}].insert(head.id);
-  ++by_tenant_[head.tenant_id];
-  entry.head = std::move(head);
-  return entry;
-}
-
-void MessageQueue::Forget(const std::string& id) {
-  const auto found = messages_.find(id);
-  if (found == messages_.end()) return;
-  const MessageHead& head = found->second.head;
-  if (!head.key.empty()) keys_.erase(KeyOf(head));
-  if (const auto group = members_.find({head.tenant_id, head.group}); group != members_.end()) {
-    group->second.erase(id);
-    if (group->second.empty()) members_.erase(group);
-  }
-  if (const auto count = by_tenant_.find(head.tenant_id); --count->second == 0) {
-    by_tenant_.erase(count);
-  }
-  messages_.erase(found);
-}
-
-void MessageQueue::Place(Entry& entry) {
-  if (entry.head.dead) {
-    entry.state = State::kDead;
-    ++dead_;
-    return;
-  }
-  entry.state = State::kWaiting;
-  due_.emplace(entry.head.due_at, entry.head.id);
-}
-
-void MessageQueue::MakeReady(Entry& entry) {
-  entry.state = State::kReady;
-  ready_[{entry.head.tenant_id, entry.head.topic}].push_back(entry.head.id);
-}
-
 // ---- endpoints
 
 Status MessageQueue::Register(Endpoint endpoint) {
-  const std::string place = EndpointPlace(endpoint.tenant_id, endpoint.id);
+  const std::string tenant_id = endpoint.tenant_id;
   std::vector<TenantDocument> rows;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = endpoints_.find(place);
-    if (known == endpoints_.end()) {
-      if (const Status room = CheckRoom(endpoint); !room) return room;
+    TenantQueue& queue = TenantOf(tenant_id).queue;
+    const LiveEndpoint* const known = queue.FindEndpoint(endpoint.id);
+    if (known == nullptr) {
+      if (const Status room = CheckRoom(queue); !room) {
+        File(tenant_id);
+        return room;
+      }
+      ++endpoints_;
     }
-    if (known == endpoints_.end() || !(known->second.endpoint == endpoint)) {
-      rows.push_back(EndpointRow(place, EncodeEndpoint(endpoint)));
+    if (known == nullptr || !(known->endpoint == endpoint)) {
+      rows.push_back(EndpointRow(EndpointPlace(tenant_id, endpoint.id), EncodeEndpoint(endpoint)));
       // Remove the endpoint that this one replaces: a former process with the same routes.
-      std::erase_if(endpoints_, [&](const auto& other) {
-        const Endpoint& before = other.second.endpoint;
-        const bool replaced = other.first != place && before.tenant_id == endpoint.tenant_id &&
-                              before.routes == endpoint.routes;
-        if (replaced) rows.push_back(EndpointRow(other.first, std::nullopt));
-        return replaced;
-      });
+      if (const LiveEndpoint* const other = queue.FindDouble(endpoint)) {
+        const std::string id = other->endpoint.id;
+        rows.push_back(EndpointRow(EndpointPlace(tenant_id, id), std::nullopt));
+        DropEndpoint(queue, id);
+      }
     }
-    Live& live = endpoints_[place];
-    live.endpoint = std::move(endpoint);
-    live.heard = SteadyNow();
+    Hear(queue, queue.PutEndpoint(std::move(endpoint)));
+    File(tenant_id);
     WakeLocked();
   }
   return rows.empty() ? Ok() : parts_.committer.Put(std::move(rows));
 }
 
 void MessageQueue::Unregister(const std::string& tenant_id, const std::string& id) {
-  const std::string place = EndpointPlace(tenant_id, id);
   const std::lock_guard lock(mutex_);
-  if (endpoints_.erase(place) > 0) dirty_.push_back(EndpointRow(place, std::nullopt));
+  TenantQueue* const queue = FindTenant(tenant_id);
+  if (queue == nullptr || queue->FindEndpoint(id) == nullptr) return;
+  dirty_.push_back(EndpointRow(EndpointPlace(tenant_id, id), std::nullopt));
+  DropEndpoint(*queue, id);
+  File(tenant_id);
   WakeLocked();
 }
 
-void MessageQueue::DropSilent() {
-  const auto silent = SteadyNow() - options_.endpoint_lease;
-  std::erase_if(endpoints_, [&](const auto& entry) {
-    const bool drop = entry.second.heard < silent && entry.second.under_way == 0;
-    if (drop) dirty_.push_back(EndpointRow(entry.first, std::nullopt));
-    return drop;
-  });
+void MessageQueue::Hear(TenantQueue& queue, LiveEndpoint& live) {
+  const std::string place = EndpointPlace(queue.tenant_id(), live.endpoint.id);
+  heard_.erase({live.heard, place});
+  live.heard = SteadyNow();
+  heard_.emplace(live.heard, place);
+  queue.SetSilent(live, false);
+}
+
+void MessageQueue::DropEndpoint(TenantQueue& queue, const std::string& id) {
+  heard_.erase({queue.FindEndpoint(id)->heard, EndpointPlace(queue.tenant_id(), id)});
+  queue.RemoveEndpoint(id);
+  --endpoints_;
 }
 
 void MessageQueue::LookAgain() {
@@ -315,12 +332,23 @@ std::vector<MessageQueue::Seen> MessageQueue::List(const std::string& tenant_id,
                                                    bool dead_only) {
   std::vector<Seen> seen;
   const std::lock_guard lock(mutex_);
-  for (auto entry = messages_.upper_bound(after); entry != messages_.end() && seen.size() < limit;
-       ++entry) {
-    const Entry& message = entry->second;
-    if (message.head.tenant_id != tenant_id || message.state == State::kWriting) continue;
-    if (dead_only && message.state != State::kDead) continue;
+  TenantQueue* const queue = FindTenant(tenant_id);
+  if (queue == nullptr) return seen;
+  const auto see = [&seen](const QueuedMessage& message) {
+    if (message.state == State::kWriting) return;
     seen.push_back({message.head, message.state == State::kUnderWay});
+  };
+  if (dead_only) {
+    const auto& dead = queue->dead();
+    for (auto id = dead.upper_bound(after); id != dead.end() && seen.size() < limit; ++id) {
+      see(*queue->Find(*id));
+    }
+    return seen;
+  }
+  const auto& messages = queue->messages();
+  for (auto each = messages.upper_bound(after); each != messages.end() && seen.size() < limit;
+       ++each) {
+    see(each->second);
   }
   return seen;
 }
@@ -329,9 +357,9 @@ MessageQueue::Counts MessageQueue::CountAll() {
   const std::lock_guard lock(mutex_);
   Counts counts;
   counts.under_way = under_way_;
-  counts.endpoints = endpoints_.size();
+  counts.endpoints = endpoints_;
   counts.dead = dead_;
-  counts.waiting = messages_.size() - counts.under_way - counts.dead;
+  counts.waiting = messages_ - counts.under_way - counts.dead;
   return counts;
 }
 
@@ -339,22 +367,26 @@ Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::strin
   MessageHead head;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = messages_.find(id);
-    const bool there = found != messages_.end() && found->second.head.tenant_id == tenant_id &&
-                       found->second.state == State::kDead;
-    if (!there) return false;
-    found->second.state = State::kWriting;
+    QueuedMessage* const dead = FindDead(tenant_id, id);
+    if (dead == nullptr) return false;
+    FindTenant(tenant_id)->Revive(*dead);
     --dead_;
-    head = found->second.head;
+    head = dead->head;
   }
   head.dead = false;
   head.attempt = 2;  // it was delivered before
   head.due_at = parts_.clock.Now();
   const Status written = parts_.committer.Put({HeadRow(head)});
   const std::lock_guard lock(mutex_);
-  Entry& entry = messages_.at(id);
-  if (written) entry.head = std::move(head);
-  Place(entry);
+  TenantQueue& queue = *FindTenant(tenant_id);
+  QueuedMessage& message = *queue.Find(id);
+  if (written) {
+    queue.Change(message, std::move(head));
+  } else {
+    ++dead_;
+  }
+  queue.Place(message);
+  File(tenant_id);
   WakeLocked();
   if (!written) return written.error();
   return true;
@@ -364,17 +396,22 @@ Result<bool> MessageQueue::Remove(const std::string& tenant_id, const std::strin
   std::vector<TenantDocument> rows;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = messages_.find(id);
-    const bool there = found != messages_.end() && found->second.head.tenant_id == tenant_id &&
-                       found->second.state == State::kDead;
-    if (!there) return false;
+    QueuedMessage* const dead = FindDead(tenant_id, id);
+    if (dead == nullptr) return false;
     --dead_;
-    PutRemoval(found->second.head, rows);
-    Forget(id);
+    PutRemoval(dead->head, rows);
+    Forget(*dead);
+    File(tenant_id);
   }
   const Status written = parts_.committer.Put(std::move(rows));
   if (!written) return written.error();
   return true;
+}
+
+QueuedMessage* MessageQueue::FindDead(const std::string& tenant_id, const std::string& id) {
+  TenantQueue* const queue = FindTenant(tenant_id);
+  QueuedMessage* const message = queue == nullptr ? nullptr : queue->Find(id);
+  return message != nullptr && message->state == State::kDead ? message : nullptr;
 }
 
 }  // namespace everstep

@@ -8,11 +8,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <thread>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +22,7 @@
 #include "engine/committer.h"
 #include "queue/endpoint.h"
 #include "queue/message.h"
+#include "queue/tenant_queue.h"
 
 namespace everstep {
 
@@ -70,7 +71,8 @@ struct MessageQueueOptions {
 // and with the same id in all deliveries. Acknowledged messages are durable. A message is removed
 // from the store after an endpoint has reported that it is done.
 //
-// Keeps an index entry of every message in memory, but not the content. Thread-safe.
+// Keeps an index entry of every message in memory, but not the content. Tenants share nothing but
+// the lock, which nobody holds for longer than a bounded amount of work. Thread-safe.
 class MessageQueue {
  public:
   using Options = MessageQueueOptions;
@@ -145,48 +147,62 @@ class MessageQueue {
   Result<bool> Remove(const std::string& tenant_id, const std::string& id);
 
  private:
-  enum class State : std::uint8_t { kWriting, kWaiting, kReady, kBehind, kHeld, kUnderWay, kDead };
-  struct Entry {
-    MessageHead head;
-    State state = State::kWriting;
-    std::string endpoint;  // its key in endpoints_, while a delivery is in flight
+  using State = QueuedMessage::State;
+  using Group = std::pair<std::string, std::string>;  // tenant, group
+  // A tenant with messages or endpoints.
+  struct Tenant {
+    explicit Tenant(std::string id) : queue(std::move(id)) {}
+    TenantQueue queue;
+    std::optional<Timestamp> due;  // its place in due_
+    bool has_turn = false;         // it is in turns_
   };
-  struct Live {
-    Endpoint endpoint;
-    std::uint32_t under_way = 0;
-    std::chrono::steady_clock::time_point heard;
+  struct Launched {
+    MessageHead head;
+    std::string url;
+    std::string secret;
+    bool on_this_machine = false;
   };
   struct Ended {
+    std::string tenant_id;
     std::string id;
     DeliveryOutcome outcome;
   };
-  using Topic = std::pair<std::string, std::string>;  // tenant, topic
-  using Group = std::pair<std::string, std::string>;  // tenant, group
+  using HeardAt = std::pair<std::chrono::steady_clock::time_point, std::string>;  // and its place
 
   MessageQueue(Parts parts, Options options);
   Status Load();
+  bool LoadMessage(const TenantDocument& row, Timestamp now);
 
   void Loop();
+  void Deliver(Launched launched);
   // The functions below must be called with mutex_ held.
   void WakeLocked();
+  bool HasWork(Timestamp now) const;
+  Tenant& TenantOf(const std::string& tenant_id);
+  TenantQueue* FindTenant(const std::string& tenant_id);
+  // Must be called after every change of a tenant's queue. Forgets a tenant that has nothing left.
+  void File(const std::string& tenant_id);
+  QueuedMessage* FindDead(const std::string& tenant_id, const std::string& id);
+  QueuedMessage& Keep(MessageHead head);
+  void Forget(QueuedMessage& message);
+  // A turn is bounded: each of these does a part of its work if there is much.
   void TakeEnded();
-  void Settle(Entry& entry, const DeliveryOutcome& outcome);
   void WakeDue(Timestamp now);
-  void Place(Entry& entry);  // by its due time
-  void MakeReady(Entry& entry);
-  void FreeGroup(const Entry& entry);
-  Entry& Keep(MessageHead head);
-  void Forget(const std::string& id);
-  // Called after `done` was removed from the queue. Adds a message that wakes its group, if needed.
-  void WakeIdleGroup(const MessageHead& done);
+  void LookAtHeld();
   void DropSilent();
   void Dispatch();
-  bool DispatchOne(const Topic& topic, std::deque<std::string>& ready);
-  Live* FindPlace(const Topic& topic);
-  void Launch(Entry& entry, Live& live);
-  static std::string KeyOf(const MessageHead& head);
-  Status CheckRoom(const std::vector<NewMessage>& messages) const;
-  Status CheckRoom(const Endpoint& endpoint) const;
+  void DispatchOne(TenantQueue& queue, const TenantQueue::Match& match);
+  void Launch(TenantQueue& queue, const TenantQueue::Match& match);
+  void Settle(TenantQueue& queue, QueuedMessage& message, const DeliveryOutcome& outcome);
+  void SettleEndpoint(TenantQueue& queue, const std::string& id, DeliveryOutcome::Kind kind);
+  static void FreeGroup(TenantQueue& queue, const QueuedMessage& message);
+  // Called after `done` was removed from the queue. Adds a message that wakes its group, if needed.
+  void WakeIdleGroup(TenantQueue& queue, const MessageHead& done);
+  void Hear(TenantQueue& queue, LiveEndpoint& live);
+  void DropIfSilent(TenantQueue& queue, LiveEndpoint& live);
+  void DropEndpoint(TenantQueue& queue, const std::string& id);
+  Status CheckRoom(const std::string& tenant_id, std::size_t messages) const;
+  Status CheckRoom(const TenantQueue& queue) const;
 
   const Parts parts_;
   const Options options_;
@@ -194,23 +210,18 @@ class MessageQueue {
   std::condition_variable woken_;
   std::condition_variable settled_;
   UlidGenerator ulids_;  // mutex_ guards this and all members below
-  std::map<std::string, Entry> messages_;
-  std::unordered_map<std::string, std::string> keys_;       // message ids by key
-  std::unordered_map<std::string, std::size_t> by_tenant_;  // message counts
-  std::map<Group, std::set<std::string>> members_;          // message ids by group
-  std::set<std::pair<Timestamp, std::string>> due_;
-  std::map<Topic, std::deque<std::string>> ready_;
-  struct GroupState {
-    bool busy = false;
-    std::deque<std::string> behind;
-  };
-  std::map<Group, GroupState> groups_;  // groups with a delivery in flight or messages behind it
-  std::map<Group, std::deque<std::string>> held_;
-  std::map<std::string, Live> endpoints_;  // by EndpointPlace
-  std::vector<Ended> ended_;
+  std::map<std::string, Tenant> tenants_;
+  std::set<std::pair<Timestamp, Tenant*>> due_;  // by their next due time
+  std::deque<Tenant*> turns_;                    // those that may have a match, in turn
+  std::set<Group> held_;                         // groups with held messages
+  std::optional<Group> held_next_;               // where the look at held groups goes on
+  std::set<HeardAt> heard_;                      // endpoints that are not silent
+  std::deque<Ended> ended_;
   std::vector<TenantDocument> dirty_;  // to be written
-  std::vector<MessageCourier::Delivery> outgoing_;
+  std::vector<Launched> launched_;
   std::chrono::steady_clock::time_point look_held_;
+  std::size_t messages_ = 0;
+  std::size_t endpoints_ = 0;
   std::size_t under_way_ = 0;
   std::size_t dead_ = 0;
   bool look_again_ = false;

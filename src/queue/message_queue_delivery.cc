@@ -13,6 +13,9 @@ constexpr std::chrono::milliseconds kLookHeldEvery{500};
 constexpr std::size_t kErrorBytesMax = 1024;
 constexpr std::chrono::minutes kMuchLater{1};
 constexpr const char* kWakeKey = "everstep/wake";
+// Of a turn, so that nobody waits for the lock for long.
+constexpr std::size_t kStepsPerTurn = 256;
+constexpr std::size_t kStepsPerTenant = 32;
 
 }  // namespace
 
@@ -35,30 +38,52 @@ void MessageQueue::Loop() {
 }
 
 bool MessageQueue::Turn() {
-  std::vector<MessageCourier::Delivery> outgoing;
+  std::vector<Launched> launched;
   std::vector<TenantDocument> dirty;
+  bool more = false;
   {
     const std::lock_guard lock(mutex_);
     if (stop_) return false;
+    const Timestamp now = parts_.clock.Now();
     TakeEnded();
-    WakeDue(parts_.clock.Now());
+    WakeDue(now);
+    LookAtHeld();
     DropSilent();
     Dispatch();
-    outgoing.swap(outgoing_);
+    launched.swap(launched_);
     dirty.swap(dirty_);
+    more = HasWork(now);
   }
-  const bool worked = !outgoing.empty() || !dirty.empty();
-  for (MessageCourier::Delivery& delivery : outgoing) {
-    std::string id = delivery.head.id;
-    parts_.courier.Deliver(std::move(delivery), [this, id](DeliveryOutcome outcome) {
-      const std::lock_guard lock(mutex_);
-      ended_.push_back({id, std::move(outcome)});
-      WakeLocked();
-    });
-  }
+  const bool worked = more || !launched.empty() || !dirty.empty();
+  for (Launched& one : launched) Deliver(std::move(one));
   // A failure means that the store has stopped. The next process repeats these deliveries.
   if (!dirty.empty()) (void)parts_.committer.Put(std::move(dirty));
   return worked;
+}
+
+bool MessageQueue::HasWork(Timestamp now) const {
+  const bool due = !due_.empty() && due_.begin()->first <= now;
+  return due || !turns_.empty() || !ended_.empty() || held_next_;
+}
+
+// The content stays where it is while the message is under way.
+void MessageQueue::Deliver(Launched launched) {
+  const auto done = [this, tenant_id = launched.head.tenant_id,
+                     id = launched.head.id](DeliveryOutcome outcome) {
+    const std::lock_guard lock(mutex_);
+    ended_.push_back({tenant_id, id, std::move(outcome)});
+    WakeLocked();
+  };
+  const auto content = parts_.store.Read()->FindDocument(ContentKey(launched.head));
+  auto decoded =
+      content && *content ? DecodeMessageContent(**content) : std::optional<MessageContent>();
+  if (!decoded) {
+    return done(
+        {DeliveryOutcome::Kind::kFailed, {}, "the stored content of the message cannot be read"});
+  }
+  parts_.courier.Deliver({std::move(launched.head), *std::move(decoded), std::move(launched.url),
+                          std::move(launched.secret), launched.on_this_machine},
+                         done);
 }
 
 void MessageQueue::WakeLocked() {
@@ -66,160 +91,168 @@ void MessageQueue::WakeLocked() {
   woken_.notify_one();
 }
 
+// Of each tenant in turn a few.
 void MessageQueue::WakeDue(Timestamp now) {
-  while (!due_.empty() && due_.begin()->first <= now) {
-    const std::string id = due_.begin()->second;
-    due_.erase(due_.begin());
-    MakeReady(messages_.at(id));
-  }
-  const bool look = look_again_ || SteadyNow() - look_held_ >= kLookHeldEvery;
-  if (!look || held_.empty()) return;
-  look_again_ = false;
-  look_held_ = SteadyNow();
-  for (auto group = held_.begin(); group != held_.end();) {
-    if (parts_.is_held(group->first.first, group->first.second)) {
-      ++group;
-      continue;
+  std::size_t left = kStepsPerTurn;
+  while (left > 0 && !due_.empty() && due_.begin()->first <= now) {
+    std::vector<Tenant*> tenants;
+    for (auto next = due_.begin(); next != due_.end() && next->first <= now; ++next) {
+      tenants.push_back(next->second);
+      if (tenants.size() == left) break;
     }
-    for (const std::string& id : group->second) MakeReady(messages_.at(id));
-    group = held_.erase(group);
-  }
-}
-
-// Dispatches the oldest messages first, across all topics, so that a busy topic does not starve
-// others that share an endpoint with it.
-void MessageQueue::Dispatch() {
-  using Waiting = std::pair<Timestamp, const Topic*>;
-  const auto later = [](const Waiting& a, const Waiting& b) { return a.first > b.first; };
-  std::vector<Waiting> fronts;
-  const auto push = [&](const Topic& topic, const std::deque<std::string>& ready) {
-    fronts.emplace_back(messages_.at(ready.front()).head.due_at, &topic);
-    std::ranges::push_heap(fronts, later);
-  };
-  for (const auto& [topic, ready] : ready_) push(topic, ready);
-  while (!fronts.empty()) {
-    std::ranges::pop_heap(fronts, later);
-    const auto topic = ready_.find(*fronts.back().second);
-    fronts.pop_back();
-    if (!DispatchOne(topic->first, topic->second)) continue;
-    if (topic->second.empty()) {
-      ready_.erase(topic);
-    } else {
-      push(topic->first, topic->second);
+    for (Tenant* const tenant : tenants) {
+      const std::size_t woken = tenant->queue.WakeDue(now, std::min(left, kStepsPerTenant));
+      left -= woken;
+      File(std::string(tenant->queue.tenant_id()));
+      if (left == 0) return;
     }
   }
 }
 
-// Returns false if no endpoint can take a message of this topic now.
-bool MessageQueue::DispatchOne(const Topic& topic, std::deque<std::string>& ready) {
-  Live* live = FindPlace(topic);
-  if (live == nullptr) return false;
-  Entry& entry = messages_.at(ready.front());
-  ready.pop_front();
-  const Group group{entry.head.tenant_id, entry.head.group};
-  const bool grouped = !entry.head.group.empty();
-  if (grouped && parts_.is_held(group.first, group.second)) {
-    entry.state = State::kHeld;
-    held_[group].push_back(entry.head.id);
-    return true;
+// Makes messages of groups that are no longer held ready. Goes on with the next turn if there are
+// many groups.
+void MessageQueue::LookAtHeld() {
+  if (!held_next_) {
+    const bool look = look_again_ || SteadyNow() - look_held_ >= kLookHeldEvery;
+    if (!look || held_.empty()) return;
+    look_again_ = false;
+    look_held_ = SteadyNow();
+    held_next_ = *held_.begin();
   }
-  if (grouped && entry.head.key.empty()) {
-    GroupState& state = groups_[group];
-    if (state.busy) {
-      entry.state = State::kBehind;
-      state.behind.push_back(entry.head.id);
-      return true;
-    }
-    state.busy = true;
+  auto group = held_.lower_bound(*held_next_);
+  for (std::size_t i = 0; i < kStepsPerTurn && group != held_.end(); ++i) {
+    const Group looked = *group++;
+    if (parts_.is_held(looked.first, looked.second)) continue;
+    TenantQueue& queue = *FindTenant(looked.first);
+    queue.ReleaseGroup(*queue.FindGroup(looked.second));
+    File(looked.first);
+    held_.erase(looked);
   }
-  Launch(entry, *live);
-  return true;
+  held_next_ = group == held_.end() ? std::optional<Group>() : *group;
 }
 
-MessageQueue::Live* MessageQueue::FindPlace(const Topic& topic) {
-  Live* best = nullptr;
+void MessageQueue::DropSilent() {
   const auto silent = SteadyNow() - options_.endpoint_lease;
-  for (auto& [place, live] : endpoints_) {
-    if (live.endpoint.tenant_id != topic.first || live.heard < silent) continue;
-    if (live.under_way >= live.endpoint.concurrency) continue;
-    if (live.endpoint.UrlFor(topic.second) == nullptr) continue;
-    if (best == nullptr || live.under_way < best->under_way) best = &live;
+  while (!heard_.empty() && heard_.begin()->first < silent) {
+    const std::string place = heard_.begin()->second;
+    heard_.erase(heard_.begin());
+    const std::string tenant_id = place.substr(0, place.find('\0'));
+    TenantQueue& queue = *FindTenant(tenant_id);
+    LiveEndpoint& live = *queue.FindEndpoint(place.substr(tenant_id.size() + 1));
+    queue.SetSilent(live, true);
+    DropIfSilent(queue, live);
+    File(tenant_id);
   }
-  return best;
 }
 
-void MessageQueue::Launch(Entry& entry, Live& live) {
-  MessageCourier::Delivery delivery;
-  const auto content = parts_.store.Read()->FindDocument(ContentKey(entry.head));
-  const auto decoded =
-      content && *content ? DecodeMessageContent(**content) : std::optional<MessageContent>();
-  entry.state = State::kUnderWay;
-  entry.endpoint = EndpointPlace(live.endpoint.tenant_id, live.endpoint.id);
-  ++live.under_way;
-  ++under_way_;
-  if (!decoded) {
-    ended_.push_back(
-        {entry.head.id,
-         {DeliveryOutcome::Kind::kFailed, {}, "the stored content of the message cannot be read"}});
-    WakeLocked();
+// One with a delivery under way is dropped when that has ended.
+void MessageQueue::DropIfSilent(TenantQueue& queue, LiveEndpoint& live) {
+  if (!live.silent || live.under_way > 0) return;
+  const std::string id = live.endpoint.id;
+  dirty_.push_back(EndpointRow(EndpointPlace(queue.tenant_id(), id), std::nullopt));
+  DropEndpoint(queue, id);
+}
+
+// Tenants take turns. Of each tenant the oldest messages go first, across all topics, so that a
+// busy topic does not starve others that share an endpoint with it.
+void MessageQueue::Dispatch() {
+  for (std::size_t left = kStepsPerTurn; left > 0 && !turns_.empty();) {
+    Tenant& tenant = *turns_.front();
+    turns_.pop_front();
+    tenant.has_turn = false;
+    for (std::size_t i = 0; i < kStepsPerTenant && left > 0 && tenant.queue.has_work(); ++i) {
+      --left;
+      const TenantQueue::Match match = tenant.queue.Next();
+      if (match.message != nullptr) DispatchOne(tenant.queue, match);
+    }
+    File(std::string(tenant.queue.tenant_id()));
+  }
+}
+
+void MessageQueue::DispatchOne(TenantQueue& queue, const TenantQueue::Match& match) {
+  QueuedMessage& message = *match.message;
+  TenantQueue::Group* const group = queue.GroupOf(message);
+  if (group != nullptr && parts_.is_held(queue.tenant_id(), message.head.group)) {
+    message.state = State::kHeld;
+    group->held.push_back(&message);
+    held_.emplace(queue.tenant_id(), message.head.group);
     return;
   }
-  delivery.head = entry.head;
-  delivery.content = *decoded;
-  delivery.url = *live.endpoint.UrlFor(entry.head.topic);
-  delivery.secret = live.endpoint.secret;
-  delivery.on_this_machine = live.endpoint.on_this_machine;
-  outgoing_.push_back(std::move(delivery));
+  if (group != nullptr && message.head.key.empty()) {
+    if (group->busy) {
+      message.state = State::kBehind;
+      group->behind.push_back(&message);
+      return;
+    }
+    group->busy = true;
+  }
+  Launch(queue, match);
+}
+
+void MessageQueue::Launch(TenantQueue& queue, const TenantQueue::Match& match) {
+  QueuedMessage& message = *match.message;
+  LiveEndpoint& live = *match.endpoint;
+  message.state = State::kUnderWay;
+  message.endpoint = live.endpoint.id;
+  queue.SetUnderWay(live, live.under_way + 1);
+  ++under_way_;
+  launched_.push_back({message.head, *live.endpoint.UrlFor(message.head.topic),
+                       live.endpoint.secret, live.endpoint.on_this_machine});
 }
 
 void MessageQueue::TakeEnded() {
-  std::vector<Ended> ended = std::exchange(ended_, {});
-  for (const Ended& one : ended) {
-    const auto found = messages_.find(one.id);
-    if (found == messages_.end() || found->second.state != State::kUnderWay) continue;
+  for (std::size_t i = 0; i < kStepsPerTurn && !ended_.empty(); ++i) {
+    const Ended ended = std::move(ended_.front());
+    ended_.pop_front();
+    TenantQueue* const queue = FindTenant(ended.tenant_id);
+    QueuedMessage* const message = queue == nullptr ? nullptr : queue->Find(ended.id);
+    if (message == nullptr || message->state != State::kUnderWay) continue;
     --under_way_;
-    Settle(found->second, one.outcome);
+    Settle(*queue, *message, ended.outcome);
+    File(ended.tenant_id);
   }
 }
 
-void MessageQueue::FreeGroup(const Entry& entry) {
-  if (entry.head.group.empty() || !entry.head.key.empty()) return;
-  const auto found = groups_.find({entry.head.tenant_id, entry.head.group});
-  if (found == groups_.end()) return;
-  if (found->second.behind.empty()) {
-    groups_.erase(found);
-    return;
-  }
-  found->second.busy = false;
-  const std::string next = std::move(found->second.behind.front());
-  found->second.behind.pop_front();
-  MakeReady(messages_.at(next));
+void MessageQueue::FreeGroup(TenantQueue& queue, const QueuedMessage& message) {
+  TenantQueue::Group* const group = queue.GroupOf(message);
+  if (group == nullptr || !message.head.key.empty()) return;
+  group->busy = false;
+  if (group->behind.empty()) return;
+  QueuedMessage& next = *group->behind.front();
+  group->behind.pop_front();
+  queue.MakeReady(next);
 }
 
-void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
+void MessageQueue::SettleEndpoint(TenantQueue& queue, const std::string& id,
+                                  DeliveryOutcome::Kind kind) {
   using Kind = DeliveryOutcome::Kind;
-  const auto live = endpoints_.find(entry.endpoint);
-  if (live != endpoints_.end()) {
-    --live->second.under_way;
-    if (outcome.kind == Kind::kNotTaken) {
-      // Drop the endpoint. If it is alive, it will register again.
-      dirty_.push_back(EndpointRow(live->first, std::nullopt));
-      endpoints_.erase(live);
-    } else if (outcome.kind == Kind::kDone || outcome.kind == Kind::kAgain) {
-      // Only successes renew the lease: a failure may come from another program that now has the
-      // address.
-      live->second.heard = SteadyNow();
-    }
+  LiveEndpoint* const live = queue.FindEndpoint(id);
+  if (live == nullptr) return;
+  // None is under way at an endpoint that was dropped and has registered again since.
+  if (live->under_way > 0) queue.SetUnderWay(*live, live->under_way - 1);
+  if (kind == Kind::kNotTaken) {
+    // Drop the endpoint. If it is alive, it will register again.
+    dirty_.push_back(EndpointRow(EndpointPlace(queue.tenant_id(), id), std::nullopt));
+    return DropEndpoint(queue, id);
   }
-  FreeGroup(entry);
+  // Only successes renew the lease: a failure may come from another program that now has the
+  // address.
+  if (kind == Kind::kDone || kind == Kind::kAgain) Hear(queue, *live);
+  DropIfSilent(queue, *live);
+}
+
+void MessageQueue::Settle(TenantQueue& queue, QueuedMessage& message,
+                          const DeliveryOutcome& outcome) {
+  using Kind = DeliveryOutcome::Kind;
+  SettleEndpoint(queue, message.endpoint, outcome.kind);
+  FreeGroup(queue, message);
   const Timestamp now = parts_.clock.Now();
-  MessageHead& head = entry.head;
+  MessageHead head = message.head;
   switch (outcome.kind) {
     case Kind::kDone: {
       PutRemoval(head, dirty_);
-      const MessageHead done = head;
-      Forget(done.id);
-      return WakeIdleGroup(done);
+      Forget(message);
+      return WakeIdleGroup(queue, head);
     }
     case Kind::kAgain:
       head.due_at = now + outcome.after;
@@ -244,27 +277,26 @@ void MessageQueue::Settle(Entry& entry, const DeliveryOutcome& outcome) {
     }
   }
   dirty_.push_back(HeadRow(head));
-  Place(entry);
+  queue.Change(message, std::move(head));
+  queue.Place(message);
+  if (message.state == State::kDead) ++dead_;
 }
 
 // The wake message is written together with the removal of the last message.
-void MessageQueue::WakeIdleGroup(const MessageHead& done) {
+void MessageQueue::WakeIdleGroup(TenantQueue& queue, const MessageHead& done) {
   if (done.group.empty() || !parts_.wake) return;
   const Timestamp now = parts_.clock.Now();
-  const auto members = members_.find({done.tenant_id, done.group});
-  const bool has_later = members != members_.end();
+  const TenantQueue::Group* const group = queue.FindGroup(done.group);
+  const bool has_later = group != nullptr;
   if (has_later) {
     // A group with a dead message waits for the operator.
-    const bool goes_on = std::ranges::any_of(members->second, [&](const std::string& id) {
-      const MessageHead& other = messages_.at(id).head;
-      return other.dead || other.due_at <= now + kMuchLater;
-    });
+    const bool goes_on = group->dead > 0 || group->members.begin()->first <= now + kMuchLater;
     if (goes_on) return;
   }
   auto message = parts_.wake(done.tenant_id, done.group, has_later);
   if (!message) return;
   MessageHead head;
-  const bool has_id = IsMessageId(message->id) && !messages_.contains(message->id);
+  const bool has_id = IsMessageId(message->id) && queue.Find(message->id) == nullptr;
   head.id = has_id ? std::move(message->id) : "msg_" + ulids_.Next();
   // A message with this id may have been delivered before.
   if (has_id) head.attempt = 2;
@@ -280,7 +312,7 @@ void MessageQueue::WakeIdleGroup(const MessageHead& done) {
   head.due_at = now + std::min<std::chrono::microseconds>(delay, options_.wake_most);
   dirty_.push_back(HeadRow(head));
   dirty_.push_back({ContentKey(head), EncodeMessageContent(message->headers, message->body)});
-  Place(Keep(std::move(head)));
+  queue.Place(Keep(std::move(head)));
 }
 
 }  // namespace everstep

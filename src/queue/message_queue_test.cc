@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 using namespace std::chrono_literals;
 using Kind = DeliveryOutcome::Kind;
 
@@ -326,12 +327,98 @@ TEST_F(MessageQueueTest, ATenantTakesItsShareOfTheQueueAndOfTheEndpoints) {
   EXPECT_TRUE(join("acme", 0)) << "it is already registered";
 }
 
-TEST_F(MessageQueueTest, ABatchWithAnIdOfAnotherTenantLeavesNothing) {
-  Send({.id = kId, .body = "1"});
-  const auto sent = queue_->Send({{.tenant_id = "rival", .topic = "t", .key = "k", .body = "2"},
-                                  {.tenant_id = "rival", .topic = "t", .id = kId}});
-  EXPECT_EQ(sent.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_TRUE(queue_->List("rival", "", 10, false).empty());
+TEST_F(MessageQueueTest, TenantsDoNotSeeWhichIdsOthersUse) {
+  ASSERT_TRUE(queue_->Register(App("one")));
+  Endpoint rival = App("one");
+  rival.tenant_id = "rival";
+  ASSERT_TRUE(queue_->Register(rival));
+  EXPECT_EQ(Send({.id = kId, .body = "1"}), kId);
+  EXPECT_EQ(Send({.tenant_id = "rival", .id = kId, .body = "2"}), kId);
+  Crash();
+  EXPECT_THAT(Delivered(), UnorderedElementsAre("1", "2"));
+  EXPECT_EQ(queue_->List("acme", "", 10, false).size(), 1U);
+  const std::size_t mine = Head(0).tenant_id == "acme" ? 0 : 1;
+  End(mine);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  Crash();
+  EXPECT_THAT(courier_.taken, IsEmpty());
+  seen_ = 0;
+  EXPECT_THAT(Delivered(), ElementsAre("2"));
+}
+
+TEST_F(MessageQueueTest, AMessageOfAnEarlierVersionIsDeliveredAndRemoved) {
+  const std::string id = Send({.body = "old"});
+  const auto rows = [this] {
+    return *store_->Read()->ListDocuments({.kind = DocumentKind::kMessage, .tenant_id = ""});
+  };
+  ASSERT_EQ(rows().size(), 1U);
+  TenantDocument row = rows()[0];
+  ASSERT_TRUE(committer_.Put({{row.key, std::nullopt}}));
+  row.key.name = id;
+  ASSERT_TRUE(committer_.Put({row}));
+  Crash();
+  ASSERT_TRUE(queue_->Register(App("one")));
+  EXPECT_THAT(Delivered(), ElementsAre("old"));
+  End(0);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_THAT(rows(), IsEmpty());
+}
+
+TEST_F(MessageQueueTest, OnlyTopicsAndEndpointsThatMatchAreLookedAt) {
+  constexpr int kTopics = 20'000;
+  Endpoint idle = App("idle");
+  for (int i = 0; i < 100; ++i) {
+    idle.id = "idle" + std::to_string(i);
+    idle.routes = {{"nothing", "http://" + idle.id}};
+    ASSERT_TRUE(queue_->Register(idle));
+  }
+  std::vector<NewMessage> messages;
+  for (int i = 0; i < kTopics; ++i) {
+    messages.push_back({.tenant_id = "acme", .topic = "t" + std::to_string(i)});
+  }
+  ASSERT_TRUE(queue_->Send(std::move(messages)));
+  EXPECT_THAT(Delivered(), IsEmpty());
+  EXPECT_FALSE(queue_->Turn()) << "nothing is left to be looked at";
+  Endpoint rival = App("one", 1);
+  rival.tenant_id = "rival";
+  ASSERT_TRUE(queue_->Register(rival));
+  Send({.tenant_id = "rival", .body = "theirs"});
+  ASSERT_TRUE(queue_->Turn());
+  EXPECT_EQ(courier_.taken.size(), 1U) << "one turn is enough";
+}
+
+TEST_F(MessageQueueTest, TheDueMessagesOfATenantDoNotHoldUpOthers) {
+  Endpoint rival = App("one", 1);
+  rival.tenant_id = "rival";
+  ASSERT_TRUE(queue_->Register(rival));
+  std::vector<NewMessage> messages(20'000, {.tenant_id = "acme", .topic = "t"});
+  ASSERT_TRUE(queue_->Send(std::move(messages)));
+  clock_.Advance(1s);
+  Send({.tenant_id = "rival", .body = "theirs"});
+  ASSERT_TRUE(queue_->Turn());
+  EXPECT_EQ(courier_.taken.size(), 1U);
+}
+
+TEST_F(MessageQueueTest, AnEndpointTakesTheTopicsOfAllItsRoutes) {
+  Endpoint app = App("one", 1);
+  app.routes = {{"orders.new", "http://new"}, {"orders.", "http://any"}, {"", "http://all"}};
+  for (const char* topic : {"orders.new.eu", "zebra", "orders.old", "a"}) {
+    Send({.topic = topic, .body = topic});
+    clock_.Advance(1ms);
+  }
+  ASSERT_TRUE(queue_->Register(app));
+  std::vector<std::string> urls;
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(Delivered().size(), 1U);
+    urls.push_back(courier_.taken.at(i).delivery.url);
+    End(i);
+  }
+  EXPECT_THAT(urls, ElementsAre("http://new", "http://all", "http://any", "http://all"));
+  app.routes = {{"b", "http://b"}};
+  ASSERT_TRUE(queue_->Register(app));
+  Send({.topic = "a", .body = "a"});
+  Send({.topic = "bc", .body = "bc"});
+  EXPECT_THAT(Delivered(), ElementsAre("bc"));
 }
 
 TEST(MessageRecords, RoundTrip) {

@@ -17,6 +17,7 @@ constexpr std::uint64_t kOperationsPerTurn = 100'000;
 // Of making an event, folding it and writing it to the disk.
 constexpr std::uint64_t kOperationsPerEvent = 10;
 constexpr std::uint64_t kBytesPerOperation = 8;
+constexpr std::uint64_t kBytesPerEvent = 64;  // of memory; an estimate
 // Version of what Encode writes.
 constexpr std::uint32_t kCheckpointVersion = 1;
 
@@ -102,6 +103,7 @@ Execution::Execution(RunId run_id, std::shared_ptr<const CompiledProgram> progra
 Execution::~Execution() = default;
 
 void Execution::Apply(const Event& event) {
+  folded_bytes_ += kBytesPerEvent + event.payload.size();
   if (!IsKnown(event.type)) {
     state_.run.last_seq = event.seq;
     return;
@@ -142,6 +144,7 @@ bool Execution::Decode(std::string_view bytes) {
   if (!codec.ok() || !(state_.run.program == compiled_->ref())) return false;
   state_.activities.Decode(codec);
   if (codec.ok()) program_->Decode(codec);
+  folded_bytes_ = bytes.size();
   return codec.ok() && codec.AtEnd();
 }
 
@@ -254,7 +257,7 @@ bool Execution::Runs(const TaskId& task) const {
 
 void Execution::SlotGranted(Turn& turn, const std::string& activity_id) {
   const ActivityNo no = state_.activities.Find(activity_id);
-  if (no == kNoActivity || asked_.erase(no) == 0) return;  // withdrawn, and given back with that
+  if (no == kNoActivity || !ForgetRequest(no)) return;  // withdrawn, and given back with that
   const bool goes_on =
       state_.run.is_ending() ? IsEnding() && OutlivesEnding(no) : status() == RunStatus::kRunning;
   if (!goes_on) {
@@ -304,8 +307,23 @@ bool Execution::AdvanceOne(Turn& turn) {
   if (state_.run.is_ending()) return AdvanceEnding(turn);
   if (status() != RunStatus::kRunning) return false;
   if (!state_.activities.hook_conflicts().empty() && AdvanceConflicts(turn)) return true;
+  if (AdvanceRequests(turn)) return true;
   TurnCommands commands(*this, turn);
   return program_->Next(commands);
+}
+
+// Activities that could not request a slot while too many others did.
+bool Execution::AdvanceRequests(Turn& turn) {
+  const bool waits = unasked_.empty() || asked_.size() - unasked_.size() >= kRequestsMax;
+  if (!turn.may_start || waits) return false;
+  const ActivityNo no = unasked_.begin()->second;
+  (void)ForgetRequest(no);
+  if (at(no).running()) {
+    Redeliver(turn, no);
+  } else {
+    Schedule(turn, no, false);
+  }
+  return true;
 }
 
 bool Execution::AdvanceConflicts(Turn& turn) {

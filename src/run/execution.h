@@ -49,6 +49,8 @@ class StartGate {
   virtual ~StartGate() = default;
   virtual bool MayStart(const std::string& activity_id, const ActivitySpec& spec,
                         const std::string& concurrency_key) = 0;
+  // The activity, which may run, has a task with inputs of this size.
+  virtual void Dispatched(const std::string& /*activity_id*/, std::size_t /*input_bytes*/) {}
 };
 
 // An operator's order that passed the checks of signal_rules.h.
@@ -127,6 +129,14 @@ class Execution {
   // had under way. `slots`: activities whose slots are still held.
   void TakeOver(const Execution& before, const std::set<std::string>& slots);
 
+  // A run with work in flight can still leave most of its memory: all that its log says. It then
+  // knows its id and scope and nothing else, until a new execution, folded from the log, takes over
+  // what the process knows of it.
+  void Shed();
+  void TakeOverShed(const Execution& shed);
+  // The memory of what the log says; an estimate.
+  std::uint64_t bytes() const { return compiled_->bytes_per_run() + folded_bytes_; }
+
   // ---- looking
   const RunId& run_id() const { return state_.run_id; }
   const RunScope& scope() const { return state_.scope; }
@@ -154,6 +164,8 @@ class Execution {
  private:
   // A turn that writes more than this goes on in the next, so that no commit grows with the run.
   static constexpr std::size_t kEventsPerTurn = 512;
+  // No more activities than this request slots at once: a request takes more memory than a step.
+  static constexpr std::size_t kRequestsMax = 256;
 
   class TurnCommands;
 
@@ -175,6 +187,7 @@ class Execution {
   void Advance(Turn& turn);
   bool AdvanceOne(Turn& turn);  // false: nothing can be done now
   bool AdvanceConflicts(Turn& turn);
+  bool AdvanceRequests(Turn& turn);
   void Skip(Turn& turn, ActivityNo no, std::string_view code, std::string_view reason);
   void Complete(Turn& turn, const std::string& result);
   bool HasReasonToWake(const Turn& turn) const;
@@ -193,6 +206,7 @@ class Execution {
   // execution_start.cc
   void Schedule(Turn& turn, ActivityNo no, bool has_slot);
   bool GetSlot(Turn& turn, ActivityNo no, const std::string& concurrency_key);
+  bool ForgetRequest(ActivityNo no);  // false: there was none
   bool StartWithGivenResult(Turn& turn, ActivityNo no);
   Result<std::string> InputsOf(ActivityNo no, const Value& rendered) const;
   void StartTool(Turn& turn, ActivityNo no);
@@ -255,7 +269,7 @@ class Execution {
 
   ExecutionState state_;
   const std::shared_ptr<const CompiledProgram> compiled_;
-  const std::unique_ptr<Program> program_;
+  std::unique_ptr<Program> program_;  // null once the run was shed
   const ToolBox& tools_;
   const Options options_;
 
@@ -267,8 +281,10 @@ class Execution {
   };
   std::map<ActivityNo, Losses> losses_;  // deliveries that workers have not reported
   std::set<ActivityNo> asked_;           // ready, and waiting for a slot
-  std::set<ActivityNo> slots_;           // held
-  std::set<ActivityNo> missing_;         // ready, and no tool of this process can do it
+  // Those of asked_ that request one when others have got theirs, by priority.
+  std::set<std::pair<std::int32_t, ActivityNo>> unasked_;
+  std::set<ActivityNo> slots_;    // held
+  std::set<ActivityNo> missing_;  // ready, and no tool of this process can do it
   std::set<Deadline> deadlines_;
   std::set<std::string> children_started_;  // in this process
   bool waiting_stopped_ = false;            // the ending has ended what only waits
@@ -276,6 +292,8 @@ class Execution {
   Timestamp stops_sent_at_{};
   bool drain_alerted_ = false;
   bool more_ = false;
+  std::uint64_t folded_bytes_ = 0;
+  std::map<ActivityNo, std::string> shed_ids_;  // of a run that was shed
 };
 
 }  // namespace everstep

@@ -83,7 +83,7 @@ void Execution::LeaveProcess(Turn& turn, ActivityNo no) {
   ClearDeadlines(no);
   under_way_.erase(no);
   missing_.erase(no);
-  if (asked_.erase(no) > 0) turn.effects.freed_slots.push_back(IdOf(no));
+  if (ForgetRequest(no)) turn.effects.freed_slots.push_back(IdOf(no));
   if (slots_.erase(no) > 0) turn.effects.freed_slots.push_back(IdOf(no));
 }
 
@@ -180,6 +180,7 @@ void Execution::FailRun(Turn& turn, std::string_view code, const std::string& me
 bool Execution::AdvanceEnding(Turn& turn) {
   if (!IsEnding()) return false;
   WithdrawRequests(turn);
+  if (AdvanceRequests(turn)) return true;
   if (!waiting_stopped_) {
     StopWaiting(turn);
     return true;
@@ -193,13 +194,11 @@ bool Execution::AdvanceEnding(Turn& turn) {
 
 // Activities that asked for a slot do not get one any more.
 void Execution::WithdrawRequests(Turn& turn) {
-  for (auto no = asked_.begin(); no != asked_.end();) {
-    if (OutlivesEnding(*no)) {
-      ++no;
-      continue;
-    }
-    turn.effects.freed_slots.push_back(IdOf(*no));
-    no = asked_.erase(no);
+  const std::set<ActivityNo> asked = asked_;
+  for (const ActivityNo no : asked) {
+    if (OutlivesEnding(no)) continue;
+    turn.effects.freed_slots.push_back(IdOf(no));
+    (void)ForgetRequest(no);
   }
 }
 

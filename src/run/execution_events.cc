@@ -282,6 +282,51 @@ void Execution::TakeOver(const Execution& before, const std::set<std::string>& s
   }
 }
 
+// What waits to request a slot is ready again after the fold, except for deliveries: their
+// activities run by the log.
+void Execution::Shed() {
+  for (auto next = unasked_.begin(); next != unasked_.end();) {
+    const auto unasked = next++;
+    if (at(unasked->second).running()) continue;
+    asked_.erase(unasked->second);
+    unasked_.erase(unasked);
+  }
+  const auto keep = [this](ActivityNo no) { shed_ids_.emplace(no, IdOf(no)); };
+  for (const auto& [no, delivery] : under_way_) keep(no);
+  for (const auto& [no, losses] : losses_) keep(no);
+  for (const auto* set : {&asked_, &slots_, &missing_}) std::ranges::for_each(*set, keep);
+  program_.reset();
+  state_ = ExecutionState{state_.run_id, state_.scope, {}, {}};
+  folded_bytes_ = 0;
+}
+
+void Execution::TakeOverShed(const Execution& shed) {
+  std::map<ActivityNo, ActivityNo> here;
+  for (const auto& [no, id] : shed.shed_ids_) here[no] = program_->NumberOf(id);
+  const auto number = [&here](ActivityNo no) { return here.at(no); };
+  for (const auto& [no, delivery] : shed.under_way_) under_way_[number(no)] = delivery;
+  for (const auto& [no, losses] : shed.losses_) {
+    losses_[number(no)] = losses;
+  }
+  for (const ActivityNo no : shed.slots_) slots_.insert(number(no));
+  for (const Deadline& deadline : shed.deadlines_) {
+    deadlines_.insert({deadline.at, number(deadline.no), deadline.lease});
+  }
+  for (const auto& [rank, no] : shed.unasked_) unasked_.emplace(rank, number(no));
+  for (const ActivityNo no : shed.asked_) asked_.insert(number(no));
+  for (const ActivityNo no : shed.missing_) missing_.insert(number(no));
+  for (const auto* set : {&asked_, &missing_}) {
+    for (const ActivityNo no : *set) {
+      if (!at(no).running()) program_->SetAside(no);
+    }
+  }
+  children_started_ = shed.children_started_;
+  waiting_stopped_ = shed.waiting_stopped_;
+  stops_sent_ = shed.stops_sent_;
+  stops_sent_at_ = shed.stops_sent_at_;
+  drain_alerted_ = shed.drain_alerted_;
+}
+
 void Execution::RecoverTools(Turn& turn) {
   if (status() != RunStatus::kRunning && !IsEnding()) return;  // delivered again on resume
   const std::set<ActivityNo> running = state_.activities.running();

@@ -90,6 +90,7 @@ std::optional<OrderRefusal> Execution::Pause(Turn& turn, const SignalOrder& orde
     program_->PutBack(no);
   }
   asked_.clear();
+  unasked_.clear();
   return std::nullopt;
 }
 
@@ -131,6 +132,7 @@ std::optional<OrderRefusal> Execution::EmergencyStop(Turn& turn, const SignalOrd
   }
   for (const ActivityNo no : asked_) turn.effects.freed_slots.push_back(IdOf(no));
   asked_.clear();
+  unasked_.clear();
   Event event = NewEvent(turn, EventType::kRunCancelled, {});
   event.payload = PausePayload(order);
   Emit(turn, std::move(event));

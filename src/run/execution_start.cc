@@ -7,12 +7,14 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "event/identifier.h"
+#include "flow/operations_done.h"
 #include "run/derived_run_id.h"
 #include "run/execution.h"
 
 namespace everstep {
 namespace {
 
+constexpr std::uint64_t kOperationsPerRequest = 20;
 constexpr std::size_t kInputBytesMax = 1 << 20;  // rendered; larger data belongs in an artifact
 
 std::string HexOf(Random& random) {
@@ -105,14 +107,22 @@ bool Execution::GetSlot(Turn& turn, ActivityNo no, const std::string& concurrenc
     missing_.insert(no);
     return false;
   }
-  const bool unlimited = tools_.Immediate(spec.kind) || tools_.WaitsForWorker(spec.kind);
-  if (concurrency_key.empty() && spec.queue.empty() && unlimited) return true;
-  if (turn.gate.MayStart(IdOf(no), spec, concurrency_key)) {
+  if (concurrency_key.empty() && spec.queue.empty() && tools_.Immediate(spec.kind)) return true;
+  const bool requests = asked_.size() - unasked_.size() < kRequestsMax;
+  if (requests && turn.gate.MayStart(IdOf(no), spec, concurrency_key)) {
     slots_.insert(no);
     return true;
   }
+  AddOperations(kOperationsPerRequest);
   asked_.insert(no);
+  if (!requests) unasked_.emplace(-spec.priority, no);
   return false;
+}
+
+bool Execution::ForgetRequest(ActivityNo no) {
+  if (asked_.erase(no) == 0) return false;
+  if (!unasked_.empty()) unasked_.erase({-program_->SpecOf(no).priority, no});
+  return true;
 }
 
 // The inputs as JSON, with what operators changed.
@@ -197,6 +207,7 @@ void Execution::Dispatch(Turn& turn, ActivityNo no) {
                        std::to_string(activity.logical_attempt) + "|" + state_.scope.plan_version));
     }
   }
+  if (slots_.contains(no)) turn.gate.Dispatched(activity.id, task.inputs.size());
   ClearDeadlines(no);
   under_way_[no] = {};
   if (!tools_.WaitsForWorker(spec.kind)) SetDeadlines(no, turn.now);

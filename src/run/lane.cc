@@ -81,6 +81,7 @@ bool Lane::Turn() {
   HandleWaiting();
   waiting_count_.store(waiting_.size());
   Commit();
+  ShedRuns();
   if (store_full_ && again_.empty()) {
     store_full_ = false;
     if (!store_stopped_) SetStoreFault(std::nullopt);
@@ -94,12 +95,13 @@ void Lane::HandleDone() {
   std::vector<ReportOrder> done = std::move(done_);
   done_.clear();
   for (ReportOrder& report : done) {
-    if (!MayHandle()) {
+    const auto found = residents_.find(report.task.run_id);
+    const bool shed = found != residents_.end() && found->second->shed;
+    if (!MayHandle() || shed) {
       RunId run_id = report.task.run_id;
       Await({std::move(run_id), std::move(report)});
       continue;
     }
-    const auto found = residents_.find(report.task.run_id);
     if (found == residents_.end() || store_stopped_) continue;
     Resident& resident = *found->second;
     const std::uint64_t before = OperationsDone();
@@ -176,6 +178,7 @@ void Lane::Handle(LaneOrder order) {
         order, {ErrorCode::kStoreStopped, "the store has stopped and has to be opened again", {}});
   }
   if (std::holds_alternative<StartOrder>(order.what)) return Start(order);
+  if (WaitsForMemory(order)) return own_.push_back(std::move(order));
   auto found = Find(order.run_id);
   if (!found) return Refuse(order, found.error());
   if (*found == nullptr) return own_.push_back(std::move(order));
@@ -360,6 +363,7 @@ void Lane::Discard(Resident& resident, const Error& error) {
   if (!recovers) orders.push_back({run_id, RecoverOrder{}});
   std::vector<LaneOrder> followers = std::move(resident.followers);
   if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
+  Forget(resident);
   const std::unique_ptr<Resident> gone = std::move(residents_.extract(run_id).mapped());
   world_.counters.runs_in_memory.fetch_sub(1);
   const bool full = error.code == ErrorCode::kStoreFull;

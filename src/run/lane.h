@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,6 +55,7 @@ class LaneHost {
 struct LaneCounters {
   std::atomic<std::int64_t> tasks_under_way{0};
   std::atomic<std::uint64_t> runs_in_memory{0};
+  std::atomic<std::uint64_t> run_bytes{0};
   std::atomic<std::uint64_t> runs_started{0};
   std::atomic<std::uint64_t> runs_ended{0};
   std::atomic<std::uint64_t> steps_started{0};
@@ -69,7 +71,8 @@ struct LaneCounters {
 // Owns the runs of one hash slot and decides for them, one turn at a time. A turn takes the posted
 // orders, decides them, makes all decisions durable in one write, and then releases their effects.
 // Only runs with work in flight stay in memory; other runs are folded from their log when an order
-// arrives for them.
+// arrives for them. When memory is short, runs with work in flight are shed too, the least recently
+// used first: what their log says is dropped and folded again when they go on.
 //
 // The cost of a turn's decisions is bounded (measured by OperationsDone, which is deterministic).
 // Orders that exceed the bound wait for later turns, where tenants alternate, so that the cost of
@@ -92,6 +95,7 @@ class Lane final : public TaskReports {
     Execution::Options run;
     WriteBudget budget;
     std::uint32_t checkpoint_events = 256;
+    std::uint64_t memory_bytes_max = UINT64_MAX;  // for runs and their programs; an estimate
   };
 
   Lane(World world, Options options);
@@ -172,6 +176,7 @@ class Lane final : public TaskReports {
   Result<Resident*> Find(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id);
   Result<Resident*> Load(const RunId& run_id, Fold& fold, std::uint64_t cost_max);
+  void ForgetFold(const RunId& run_id);
   Resident& Adopt(std::unique_ptr<Execution> run, Checkpoint checkpoint);
   Status LoadCheckpoint(StateReader& reader, const StoredRun& stored, Fold& fold);
   std::shared_ptr<const std::string> CheckpointOf(Resident& resident);
@@ -184,6 +189,11 @@ class Lane final : public TaskReports {
   void Discard(Resident& resident, const Error& error);
   void FoldAgain(const Execution& before);
   void Retire(Resident& resident);
+  void Use(Resident& resident);
+  void Forget(Resident& resident);
+  void Shed(Resident& resident);
+  void ShedRuns();
+  bool WaitsForMemory(const LaneOrder& order);
   void SetStoreFault(std::optional<Error> fault);
   void Reindex(Resident& resident);
   void Measure(Timestamp before, std::size_t events);
@@ -200,7 +210,14 @@ class Lane final : public TaskReports {
   bool sleeping_ = false;
 
   std::unordered_map<RunId, std::unique_ptr<Resident>> residents_;
+  // Of residents that are not shed:
+  std::list<Resident*> by_use_;                                       // the most recently used last
+  std::unordered_map<const CompiledProgram*, std::size_t> programs_;  // how many of them use it
+  std::unordered_map<std::string, std::size_t> loaded_;               // how many of them, by tenant
+  std::uint64_t bytes_ = 0;                                           // of them and their programs
+  std::uint64_t wanted_ = 0;               // bytes for a run that waits for memory
   std::unordered_map<RunId, Fold> folds_;  // runs being read back, for which orders wait
+  std::map<std::string, RunId> folding_;   // by tenant: the run whose fold has begun
   std::vector<Resident*> touched_;         // in this turn
   std::vector<LaneOrder> own_;             // for the next turn, posted by this thread
   std::vector<ReportOrder> done_;          // for the next turn: results of immediate tools

@@ -22,7 +22,9 @@ void Lane::Release(Resident& resident) {
   for (const Effects::Stop& stop : effects.stop) world_.tools.Cancel(stop.task, stop.force);
   // Drop attempts that began and ended in the same turn.
   std::erase_if(effects.dispatch, [&run](const Task& task) { return !run.Runs(task.id); });
+  const std::size_t computing = done_.size();
   Dispatch(std::move(effects.dispatch));
+  if (done_.size() > computing) resident.computes = turns_;
   for (const auto& [due_at, wait_id] : effects.armed) world_.host.Armed(due_at, run_id, wait_id);
   for (const ChildOrder& child : effects.children) world_.host.StartChild(child);
   for (const RunId& child : effects.cancel_children)
@@ -67,15 +69,6 @@ void Lane::Reindex(Resident& resident) {
   if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
   if (next != Timestamp{}) deadlines_.insert({next, run_id});
   resident.deadline = next;
-}
-
-// Removes the run from memory if nothing of it is in flight.
-void Lane::Retire(Resident& resident) {
-  if (resident.touched || !resident.run->Parked()) return;
-  const RunId run_id = resident.run->run_id();
-  if (resident.deadline != Timestamp{}) deadlines_.erase({resident.deadline, run_id});
-  residents_.erase(run_id);
-  world_.counters.runs_in_memory.fetch_sub(1);
 }
 
 }  // namespace everstep

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "event/identifier.h"
 #include "flow/operations_done.h"
@@ -12,6 +13,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kEventsPerRead = 128;
+constexpr std::uint64_t kBytesPerOperation = 200;  // of the state of a run to begin with
 constexpr std::uint64_t kOperationsPerEvent = 30;  // to read and fold it
 constexpr std::size_t kDeliveryBytesMax = 1 << 20;
 
@@ -38,28 +40,43 @@ Error StaleReport(const TaskId& task) {
 
 Result<Lane::Resident*> Lane::Find(const RunId& run_id) {
   const auto known = residents_.find(run_id);
-  if (known != residents_.end()) return known->second.get();
+  if (known != residents_.end() && !known->second->shed) return known->second.get();
   Fold& fold = folds_[run_id];
   if (fold.turn == turns_) return nullptr;
   fold.turn = turns_;
   auto loaded = Load(run_id, fold, kCostPerTurn);
-  if (!loaded || *loaded != nullptr) folds_.erase(run_id);
+  if (!loaded || *loaded != nullptr) ForgetFold(run_id);
   return loaded;
 }
 
-Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
+void Lane::ForgetFold(const RunId& run_id) {
+  std::erase_if(folding_, [&run_id](const auto& of) { return of.second == run_id; });
   folds_.erase(run_id);
+}
+
+Result<Lane::Resident*> Lane::Load(const RunId& run_id) {
+  ForgetFold(run_id);
   Fold fold;
   return Load(run_id, fold, UINT64_MAX);
 }
 
 Lane::Resident& Lane::Adopt(std::unique_ptr<Execution> run, Checkpoint checkpoint) {
   const RunId run_id = run->run_id();
+  if (const auto known = residents_.find(run_id); known != residents_.end()) {
+    Resident& resident = *known->second;
+    EVERSTEP_ASSERT(resident.shed);
+    run->TakeOverShed(*resident.run);
+    resident.run = std::move(run);
+    resident.checkpoint = checkpoint;
+    Use(resident);
+    return resident;
+  }
   auto resident = std::make_unique<Resident>(*this, std::move(run));
   resident->checkpoint = checkpoint;
   resident->durable = resident->run->progress().last_seq;
   resident->ended = IsTerminal(resident->run->status());
   world_.counters.runs_in_memory.fetch_add(1);
+  Use(*resident);
   return *residents_.emplace(run_id, std::move(resident)).first->second;
 }
 
@@ -93,8 +110,14 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
     if (!run) {
       const ProgramRef program = ProgramOf(events->front());
       if (program.format.empty()) return is_foreign();
+      // One after the other: a run that is folded in part takes memory too.
+      const std::string& tenant = (*stored)->state.scope.tenant_id;
+      const bool waits =
+          cost_max != UINT64_MAX && folding_.try_emplace(tenant, run_id).first->second != run_id;
+      if (waits) return nullptr;
       auto compiled = world_.programs.Find(program);
       if (!compiled) return std::move(compiled).error();
+      AddOperations((*compiled)->bytes_per_run() / kBytesPerOperation);
       run = std::make_unique<Execution>(run_id, *compiled, world_.tools, options_.run);
       run->SetScope((*stored)->state.scope);
       const Status loaded = LoadCheckpoint(*reader, **stored, fold);
@@ -228,8 +251,9 @@ void Lane::Start(LaneOrder& order) {
   what.origin.queue_position = admitted.position;
   what.origin.queued_at = admitted.queued_at;
 
-  Resident& resident = Adopt(
-      std::make_unique<Execution>(order.run_id, what.program, world_.tools, options_.run), {});
+  auto run = std::make_unique<Execution>(order.run_id, what.program, world_.tools, options_.run);
+  run->SetScope(what.origin.scope);
+  Resident& resident = Adopt(std::move(run), {});
   resident.orders.push_back(std::move(order));
   auto& kept = std::get<StartOrder>(resident.orders.back().what);
   Execution::Turn& turn = TurnOf(resident);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,6 +27,10 @@ struct Lane::Resident final : StartGate {
         lane.now_);
   }
 
+  void Dispatched(const std::string& activity_id, std::size_t input_bytes) override {
+    lane.world_.slots.Weigh(run->run_id(), activity_id, input_bytes);
+  }
+
   Lane& lane;
   std::unique_ptr<Execution> run;
   EventSeq durable;    // of the last event known to be
@@ -40,6 +45,13 @@ struct Lane::Resident final : StartGate {
   std::vector<LaneOrder> followers;  // answered by `answers`; handled again if the write fails
   std::vector<std::function<void(const Error*)>> answers;
   Timestamp deadline{};  // the run's entry in Lane::deadlines_; unset: none
+  // Of the memory:
+  bool shed = false;           // `run` has to be folded before it can decide
+  bool goes_on = false;        // it was shed although it had more to do by itself
+  std::uint64_t computes = 0;  // the turn in which it last began an immediate task
+  std::shared_ptr<const CompiledProgram> program;  // counted; null if the run is shed
+  std::uint64_t bytes = 0;                         // likewise, without the program's
+  std::list<Resident*>::iterator use;              // in by_use_, unless the run is shed
 };
 
 }  // namespace everstep

@@ -22,10 +22,11 @@ std::size_t LaneCount(const EngineOptions& options) {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
 }
 
-Lane::Options LaneOptions(const EngineOptions& options) {
+Lane::Options LaneOptions(const EngineOptions& options, std::size_t lanes) {
   return {{options.cancel_grace, options.drain_timeout, options.engine_attempts_max},
           options.write_budget,
-          options.checkpoint_events};
+          options.checkpoint_events,
+          options.memory_bytes_max / lanes};
 }
 
 bool IsSet(const AdmissionLimit& limit) {
@@ -62,12 +63,13 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
   for (const std::string& kind : tools_->Kinds()) {
     if (const std::uint32_t slots = tools_->Slots(kind)) slots_.SetCapacity(kind, slots);
   }
+  slots_.SetCapacity(std::string(SlotBoard::kShared), options_.tasks_max);
   const std::size_t count = threads_ ? LaneCount(options_) : 1;
   for (std::size_t i = 0; i < count; ++i) {
     lanes_.push_back(
         std::make_unique<Lane>(Lane::World{log_->store(), log_->authority(), clock_, random_,
                                            library_, slots_, *tools_, *this, counters_},
-                               LaneOptions(options_)));
+                               LaneOptions(options_, count)));
     if (options_.passive) lanes_.back()->AllowStarts(false);
   }
   if (!threads_) {

@@ -130,6 +130,7 @@ EngineMetrics LocalEngine::Metrics() {
   metrics.runs_started = counters_.runs_started;
   metrics.runs_ended = counters_.runs_ended;
   metrics.runs_in_memory = counters_.runs_in_memory;
+  metrics.run_bytes = counters_.run_bytes;
   metrics.steps_started = counters_.steps_started;
   metrics.steps_ended = counters_.steps_ended;
   metrics.steps_redelivered = counters_.steps_redelivered;

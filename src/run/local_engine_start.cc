@@ -99,8 +99,8 @@ bool LocalEngine::IsReadyFor(const StartRequest& request) {
   if (request.plan_ref || !recovered()) return false;
   if (request.inputs.size() > kQuickInputBytesMax) return false;
   const auto program = library_.Known({request.format, ToHex(Sha256(request.plan))});
-  return program != nullptr && !program->computes_concurrency_key() && program->children().empty() &&
-         program->checks_inputs_quickly();
+  return program != nullptr && !program->computes_concurrency_key() &&
+         program->children().empty() && program->checks_inputs_quickly();
 }
 
 Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {

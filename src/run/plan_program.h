@@ -38,6 +38,7 @@ class PlanProgram final : public Program {
   bool MayRetry(ActivityNo no) const override;
   void SetAside(ActivityNo no) override;
   void PutBack(ActivityNo no) override;
+  ActivityNo NumberOf(std::string_view id) override { return NoOf(UnitNamed(*plan_, id)); }
   ActivityNo Named(std::string_view id) override;
   std::optional<OrderRefusal> Refusal(ActivityNo no, StepOrder order) const override;
   bool MayRevive(ActivityNo no) const override;
@@ -186,9 +187,12 @@ class CompiledPlan final : public CompiledProgram {
   std::optional<Milliseconds> timeout() const override { return plan_->timeout; }
   std::int32_t priority() const override { return plan_->priority; }
   Result<Value> CheckInputs(std::string_view given) const override;
+  bool checks_inputs_quickly() const override { return plan_->quick_input_check; }
   Result<std::string> ConcurrencyKeyFor(const Value& inputs) const override;
   bool computes_concurrency_key() const override { return !plan_->concurrency_key.constant(); }
   std::vector<Child> children() const override;
+  std::uint64_t bytes() const override { return plan_->steps.size() * 1'300; }
+  std::uint64_t bytes_per_run() const override;
   std::unique_ptr<Program> Instantiate(ExecutionState& state) const override;
 
   const std::shared_ptr<const Plan>& plan() const { return plan_; }

@@ -142,6 +142,10 @@ class Program {
   virtual void SetAside(ActivityNo) {}
   virtual void PutBack(ActivityNo) {}
 
+  // The number of an activity that the program has scheduled before, in a state that was folded
+  // again. The activity becomes known if it is not.
+  virtual ActivityNo NumberOf(std::string_view id) = 0;
+
   // ---- orders of operators
   enum class StepOrder : std::uint8_t { kRetry, kSkip, kChange };
   // The activity with this id; kNoActivity: the run has none.
@@ -178,6 +182,8 @@ class CompiledProgram {
 
   // The inputs of a run: `given` (a JSON object, or empty) with defaults filled in. kInvalidInput.
   virtual Result<Value> CheckInputs(std::string_view given) const = 0;
+  // False: checking them can take long, so that it is not done where requests are read.
+  virtual bool checks_inputs_quickly() const { return true; }
   // Of a run with these inputs, for admission.
   virtual Result<std::string> ConcurrencyKeyFor(const Value&) const { return std::string(); }
   virtual bool computes_concurrency_key() const { return false; }
@@ -190,6 +196,11 @@ class CompiledProgram {
     std::string sha256;  // expected, if the program says so
   };
   virtual std::vector<Child> children() const { return {}; }
+
+  // Estimates of memory: of the compiled program, and of the state of one of its runs to begin
+  // with.
+  virtual std::uint64_t bytes() const { return 0; }
+  virtual std::uint64_t bytes_per_run() const { return 0; }
 
   // The program of one run. `state` outlives it.
   virtual std::unique_ptr<Program> Instantiate(ExecutionState& state) const = 0;

@@ -52,11 +52,14 @@ void ProgramLibrary::Keep(std::shared_ptr<const CompiledProgram> program) {
   const std::lock_guard lock(mutex_);
   const std::string key = KeyOf(program->ref());
   if (by_ref_.contains(key)) return;
+  bytes_ += program->bytes();
   order_.push_front(std::move(program));
   by_ref_.emplace(key, order_.begin());
-  if (order_.size() <= kProgramsKept) return;
-  by_ref_.erase(KeyOf(order_.back()->ref()));
-  order_.pop_back();
+  while (order_.size() > kProgramsKept || (bytes_ > kBytesKept && order_.size() > 1)) {
+    bytes_ -= order_.back()->bytes();
+    by_ref_.erase(KeyOf(order_.back()->ref()));
+    order_.pop_back();
+  }
 }
 
 Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::Add(std::string_view format,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,7 @@ class PlanFormat final : public ProgramFormat {
 class ProgramLibrary {
  public:
   static constexpr std::size_t kProgramsKept = 256;
+  static constexpr std::uint64_t kBytesKept = 256 << 20;
 
   // Reads plans, and programs of `formats`.
   ProgramLibrary(StateStore& store, Committer& committer, PlanAudience audience,
@@ -73,7 +75,8 @@ class ProgramLibrary {
   const PlanAudience audience_;
   std::vector<std::shared_ptr<const ProgramFormat>> formats_;
   std::mutex mutex_;
-  Order order_;  // guarded by mutex_, as the next
+  Order order_;              // guarded by mutex_, like the next two
+  std::uint64_t bytes_ = 0;  // of the programs in order_
   std::unordered_map<std::string, Order::iterator> by_ref_;
 };
 

@@ -12,6 +12,7 @@ SlotBoard::SlotBoard(std::chrono::microseconds ageing, std::uint32_t tenant_perc
 void SlotBoard::SetCapacity(const std::string& queue, std::uint32_t capacity) {
   const std::lock_guard lock(mutex_);
   (void)slots_.SetCapacity(queue, capacity);
+  limited_.insert(queue);
 }
 
 bool SlotBoard::Request(const RunId& run_id, const std::string& activity_id, const Ask& ask,
@@ -23,10 +24,18 @@ bool SlotBoard::Request(const RunId& run_id, const std::string& activity_id, con
   owners_.emplace(handle, owner);
   return slots_.Request({.handle = handle,
                          .tenant = ask.tenant,
-                         .queue = ask.queue,
+                         .queue = limited_.contains(ask.queue) ? ask.queue : std::string(kShared),
                          .key = ask.concurrency_key,
                          .priority = ask.priority},
                         now);
+}
+
+void SlotBoard::Weigh(const RunId& run_id, const std::string& activity_id,
+                      std::size_t input_bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto handle = Newest(run_id, activity_id);
+  if (!handle || slots_.queue_of(*handle) != kShared) return;
+  slots_.Grow(*handle, static_cast<std::uint32_t>(1 + input_bytes / kInputBytesPerSlot));
 }
 
 void SlotBoard::Release(const RunId& run_id, const std::string& activity_id) {

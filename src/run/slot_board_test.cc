@@ -59,5 +59,21 @@ TEST_F(SlotBoardTest, KeepDoesNotAffectOtherRuns) {
   EXPECT_TRUE(board_.Holds(kOther, kFirst));
 }
 
+TEST_F(SlotBoardTest, QueuesWithoutACapacityShareOne) {
+  board_.SetCapacity(std::string(SlotBoard::kShared), 3);
+  const auto ask = [this](const std::string& activity_id, const char* queue) {
+    return board_.Request(kRun, activity_id, {"default", queue, {}, 0}, Timestamp{});
+  };
+  EXPECT_TRUE(ask(kFirst, "a"));
+  board_.Weigh(kRun, kFirst, SlotBoard::kInputBytesPerSlot);
+  EXPECT_TRUE(ask(kSecond, "b"));
+  EXPECT_FALSE(ask("third", "c"));
+  EXPECT_TRUE(ask("fourth", "python"));
+  board_.Weigh(kRun, "fourth", 1 << 20);
+  board_.Release(kRun, kFirst);
+  EXPECT_TRUE(board_.Holds(kRun, "third"));
+  EXPECT_TRUE(ask("fifth", "d"));
+}
+
 }  // namespace
 }  // namespace everstep

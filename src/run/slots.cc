@@ -35,6 +35,7 @@ struct Slots::Entry {
   Queue* queue = nullptr;
   Key* key = nullptr;  // null: none
   bool holds = false;
+  std::uint32_t size = 1;  // in slots
 };
 
 Slots::Slots(std::chrono::microseconds ageing, std::uint32_t tenant_percent)
@@ -88,8 +89,7 @@ std::vector<std::uint64_t> Slots::Release(std::uint64_t handle) {
   entries_.erase(found);
   by_number_.erase(entry->number);
   if (entry->holds) {
-    --entry->queue->in_use;
-    GiveBack(*entry->queue, entry->ask.tenant);
+    GiveBack(*entry);
     if (entry->key != nullptr) FreeKey(*entry->key, *entry->queue, granted);
     Fill(*entry->queue, granted);
   } else {
@@ -101,10 +101,26 @@ std::vector<std::uint64_t> Slots::Release(std::uint64_t handle) {
   return granted;
 }
 
-void Slots::GiveBack(Queue& queue, const std::string& tenant) const {
+void Slots::GiveBack(const Entry& entry) const {
+  Queue& queue = *entry.queue;
+  const std::string& tenant = entry.ask.tenant;
+  queue.in_use -= entry.size;
   const auto theirs = queue.held.find(tenant);
-  if (--theirs->second == 0) queue.held.erase(theirs);
+  theirs->second -= entry.size;
+  if (theirs->second == 0) queue.held.erase(theirs);
   queue.waiting.SetTenantOpen(tenant, queue.IsOpen(tenant, tenant_percent_));
+}
+
+void Slots::Grow(std::uint64_t handle, std::uint32_t size) {
+  const auto found = entries_.find(handle);
+  if (found == entries_.end() || !found->second->holds) return;
+  Entry& entry = *found->second;
+  Queue& queue = *entry.queue;
+  if (size <= entry.size) return;
+  queue.in_use += size - entry.size;
+  queue.held[entry.ask.tenant] += size - entry.size;
+  entry.size = size;
+  queue.waiting.SetTenantOpen(entry.ask.tenant, queue.IsOpen(entry.ask.tenant, tenant_percent_));
 }
 
 bool Slots::Cancel(std::uint64_t handle) {
@@ -170,20 +186,25 @@ std::string Slots::Why(std::uint64_t handle) const {
   if (found == entries_.end() || found->second->holds) return "";
   const Entry& entry = *found->second;
   const Queue& queue = *entry.queue;
+  const std::string of_queue = queue.name.empty() ? "" : " of queue " + queue.name;
   const std::string ahead =
       ", " + std::to_string(queue.waiting.Position(entry.number) - 1) + " ahead";
   if (entry.key != nullptr && entry.key->holder) {
     return "waits for concurrency key " + entry.ask.key + ", which is in use" + ahead;
   }
   if (!queue.IsOpen(entry.ask.tenant, tenant_percent_)) {
-    return "waits for a slot of queue " + queue.name + "; its tenant holds its full share, " +
+    return "waits for a slot" + of_queue + "; its tenant holds its full share, " +
            std::to_string(queue.held.at(entry.ask.tenant)) + " of " +
            std::to_string(queue.capacity) + ahead;
   }
   const std::string slots =
       queue.capacity == 1 ? "the slot" : "one of " + std::to_string(queue.capacity) + " slots";
-  return "waits for " + slots + " of queue " + queue.name + ", " + std::to_string(queue.in_use) +
-         " in use" + ahead;
+  return "waits for " + slots + of_queue + ", " + std::to_string(queue.in_use) + " in use" + ahead;
+}
+
+std::string_view Slots::queue_of(std::uint64_t handle) const {
+  const auto found = entries_.find(handle);
+  return found == entries_.end() ? std::string_view() : found->second->ask.queue;
 }
 
 std::optional<std::uint64_t> Slots::KeyHolder(std::uint64_t handle) const {

@@ -49,6 +49,10 @@ class Slots {
   // handle when the slot is granted.
   [[nodiscard]] bool Request(const SlotAsk& ask, Timestamp now);
 
+  // A task that holds a slot counts as `size` slots from now on, even beyond the capacity; never as
+  // fewer than before.
+  void Grow(std::uint64_t handle, std::uint32_t size);
+
   // Removes a task that has ended or no longer waits. Returns the handles that were granted a slot;
   // each handle is returned once. An unknown handle is ignored.
   [[nodiscard]] std::vector<std::uint64_t> Release(std::uint64_t handle);
@@ -63,6 +67,7 @@ class Slots {
   std::optional<std::uint64_t> KeyHolder(std::uint64_t handle) const;
 
   bool Holds(std::uint64_t handle) const;
+  std::string_view queue_of(std::uint64_t handle) const;  // empty if the handle is unknown
   std::uint64_t in_use(std::string_view queue) const;
   std::uint64_t waiting(std::string_view queue) const;
   std::size_t keys_known() const { return keys_.size(); }
@@ -81,7 +86,7 @@ class Slots {
   void TakeKey(Key& key, std::uint64_t handle);
   void FreeKey(Key& key, const Queue& last, std::vector<std::uint64_t>& granted);
   static void LeaveKeyLine(const Entry& entry);
-  void GiveBack(Queue& queue, const std::string& tenant) const;
+  void GiveBack(const Entry& entry) const;
   void ForgetUnused(Queue& queue);
   void ForgetUnused(Key& key);
 

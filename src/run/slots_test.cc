@@ -258,6 +258,18 @@ RC_GTEST_PROP(SlotsPropertyTest, LimitsHoldAndNothingWaitsThatCouldRun, ()) {
   books.Finish();
 }
 
+TEST_F(SlotsTest, ATaskCanTakeSeveralSlotsEvenBeyondTheCapacity) {
+  SetCapacity("shell", 4);
+  EXPECT_TRUE(Request(Ask(1, "shell")));
+  slots_.Grow(1, 6);
+  EXPECT_EQ(slots_.in_use("shell"), 6U);
+  EXPECT_FALSE(Request(Ask(2, "shell")));
+  EXPECT_EQ(slots_.Release(1), Handles{2});
+  EXPECT_EQ(slots_.in_use("shell"), 1U);
+  slots_.Grow(3, 2);  // unknown
+  EXPECT_EQ(slots_.in_use("shell"), 1U);
+}
+
 TEST_F(SlotsTest, AHundredThousandTasksPassThroughEightSlots) {
   constexpr std::uint64_t kTasks = 100'000;
   SetCapacity("shell", 8);

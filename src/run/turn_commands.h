@@ -36,7 +36,7 @@ class Execution::TurnCommands final : public Commands {
     execution_.FailAtStart(turn_, no, error);
   }
   void Withdraw(ActivityNo no) override {
-    if (execution_.asked_.erase(no) > 0) {
+    if (execution_.ForgetRequest(no)) {
       turn_.effects.freed_slots.push_back(execution_.IdOf(no));
     }
     execution_.missing_.erase(no);

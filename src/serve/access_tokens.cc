@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "base/hmac.h"
@@ -72,6 +73,28 @@ Result<std::unique_ptr<AccessTokens>> AccessTokens::Open(const std::string& dire
     if (Status made = tokens->MakeAdminToken(); !made) return made.error();
   }
   return tokens;
+}
+
+Result<std::size_t> AccessTokens::CountValid(const std::string& directory, Clock& clock,
+                                             Random& random) {
+  AccessTokens tokens(directory, clock, random, {});
+  if (const Status loaded = tokens.Load(); !loaded) return loaded.error();
+  const Timestamp now = clock.Now();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      tokens.List(""), [now](const TokenView& view) { return IsLive(view, now); }));
+}
+
+bool AccessTokens::HasLostFile(const std::string& directory) {
+  std::error_code failed;
+  if (std::filesystem::exists(directory + "/tokens.json", failed) || failed) return false;
+  if (std::filesystem::exists(directory + "/admin-token", failed)) return true;
+  std::ifstream audit(directory + "/audit.log");
+  for (std::string line; std::getline(audit, line);) {
+    const std::size_t token = line.find(R"("tokenId":")");
+    if (token != std::string::npos && line.compare(token, 15, R"("tokenId":"dev")") != 0)
+      return true;
+  }
+  return false;
 }
 
 Status AccessTokens::MakeAdminToken() {

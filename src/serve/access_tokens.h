@@ -82,6 +82,13 @@ class AccessTokens {
   static Result<std::unique_ptr<AccessTokens>> Open(const std::string& directory, Clock& clock,
                                                     Random& random, TokenLimits limits = {});
 
+  // The number of valid tokens in a folder; changes nothing. Fails as Open.
+  static Result<std::size_t> CountValid(const std::string& directory, Clock& clock, Random& random);
+  // Whether the folder has no token file although it had one: it has an admin token, or its audit
+  // log names the tokens of callers. Open then creates a new file, with which the former tokens are
+  // unknown.
+  static bool HasLostFile(const std::string& directory);
+
   // Whether the file of an admin token created by Open, now or earlier, still exists.
   bool has_admin_token_file() const;
   const std::string& admin_token_path() const { return admin_token_path_; }

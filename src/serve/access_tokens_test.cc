@@ -246,6 +246,21 @@ TEST_F(AccessTokensTest, ADamagedFileIsNotOpened) {
   }
 }
 
+TEST_F(AccessTokensTest, AFileThatWasLostIsNoticed) {
+  EXPECT_FALSE(AccessTokens::HasLostFile(directory_.path()));
+  EXPECT_EQ(*AccessTokens::CountValid(directory_.path(), clock_, random_), 1U);
+  std::filesystem::remove(directory_ / "tokens.json");
+  EXPECT_TRUE(AccessTokens::HasLostFile(directory_.path())) << "the first admin's token is there";
+  std::filesystem::remove(directory_ / "admin-token");
+  EXPECT_FALSE(AccessTokens::HasLostFile(directory_.path()));
+  std::ofstream(directory_ / "audit.log") << R"({"action":"a","tokenId":"dev"})"
+                                          << "\n";
+  EXPECT_FALSE(AccessTokens::HasLostFile(directory_.path())) << "there were none in development";
+  std::ofstream(directory_ / "audit.log", std::ios::app) << R"({"tokenId":"abc"})"
+                                                         << "\n";
+  EXPECT_TRUE(AccessTokens::HasLostFile(directory_.path()));
+}
+
 TEST_F(AccessTokensTest, AFailedWriteChangesNothing) {
   const NewToken made = Create(Role::kViewer);
   std::filesystem::remove_all(directory_.path());

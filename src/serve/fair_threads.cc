@@ -23,14 +23,18 @@ FairThreads::FairThreads(std::uint32_t threads_max, std::uint32_t reserved)
   idle_.push_back(&MakeWorker());
 }
 
-FairThreads::~FairThreads() {
+FairThreads::~FairThreads() { Finish(); }
+
+void FairThreads::Finish() {
   Stop();
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
     for (const auto& worker : workers_) worker->woken.notify_one();
   }
-  for (const auto& worker : workers_) worker->thread.join();
+  for (const auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
 }
 
 void FairThreads::Stop() {

@@ -30,6 +30,8 @@ class FairThreads {
   void Run(std::string_view party, std::function<void()> work);
   // Drops queued work, now and from now on. Running work continues.
   void Stop();
+  // Also waits for running work. No work may call it.
+  void Finish();
 
  private:
   using Work = std::function<void()>;

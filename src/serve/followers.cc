@@ -10,7 +10,7 @@
 namespace everstep {
 namespace {
 
-constexpr std::size_t kEventsAtOnce = 256;
+constexpr std::size_t kEventsAtOnce = 64;
 constexpr std::size_t kBytesAtOnce = 1 << 20;
 // Below this much unread, more is sent.
 constexpr std::size_t kQueuedMax = 64 << 10;
@@ -34,7 +34,7 @@ void AppendFrames(std::string& out, std::uint64_t place, const FollowRequest& re
 
 }  // namespace
 
-Followers::Followers(EmbeddedLog& log) : log_(log) {
+Followers::Followers(EmbeddedLog& log) : log_(log), threads_(2, 1) {
   thread_ = std::thread([this] { Loop(); });
   log_.feed().Add(*this);
 }
@@ -47,6 +47,7 @@ Followers::~Followers() {
   }
   woken_.notify_all();
   thread_.join();
+  threads_.Finish();
   for (auto& [id, follower] : followers_) {
     follower->stream->OnChange({});
     follower->stream->End();
@@ -101,10 +102,33 @@ std::size_t Followers::size() {
 
 void Followers::Due(Id id) {
   const auto found = followers_.find(id);
-  if (found == followers_.end() || found->second->is_due) return;
-  found->second->is_due = true;
-  due_.push_back(id);
-  if (due_.size() == 1) woken_.notify_one();
+  if (found == followers_.end()) return;
+  if (found->second->has_turn) {
+    found->second->is_due = true;
+  } else {
+    Queue(id, *found->second);
+  }
+}
+
+void Followers::Queue(Id id, Follower& follower) {
+  follower.has_turn = true;
+  follower.is_due = false;
+  threads_.Run(follower.request.runs.tenant_id, [this, id] { TakeTurn(id); });
+}
+
+void Followers::TakeTurn(Id id) {
+  std::unique_lock lock(mutex_);
+  const auto found = followers_.find(id);
+  if (found == followers_.end() || stop_) return;
+  const std::shared_ptr<Follower> follower = found->second;
+  follower->is_due = false;
+  lock.unlock();
+  const Next next = Serve(*follower);
+  if (next == Next::kOver) follower->stream->End();
+  lock.lock();
+  if (next == Next::kOver) return Remove(id);
+  follower->has_turn = false;
+  if (next == Next::kMore || follower->is_due) Queue(id, *follower);
 }
 
 void Followers::Remove(Id id) {
@@ -123,45 +147,24 @@ void Followers::Remove(Id id) {
 void Followers::Durable(std::span<const std::shared_ptr<CommitUnit>> units) {
   const std::lock_guard lock(mutex_);
   if (followers_.empty()) return;
+  std::set<std::string_view> tenants;
   for (const auto& unit : units) {
     const auto of_run = by_run_.find(unit->change.run_id.value());
     if (of_run != by_run_.end()) {
       for (const Id id : of_run->second) Due(id);
     }
-    const auto of_tenant = by_tenant_.find(unit->change.state.scope.tenant_id);
-    if (of_tenant != by_tenant_.end()) {
-      for (const Id id : of_tenant->second) Due(id);
-    }
+    tenants.insert(unit->change.state.scope.tenant_id);
+  }
+  for (const std::string_view tenant : tenants) {
+    const auto of_tenant = by_tenant_.find(std::string(tenant));
+    if (of_tenant == by_tenant_.end()) continue;
+    for (const Id id : of_tenant->second) Due(id);
   }
 }
 
 void Followers::Loop() {
-  auto beat_at = SteadyNow() + kBeatEvery;
   std::unique_lock lock(mutex_);
-  while (!stop_) {
-    woken_.wait_until(lock, beat_at, [this] { return stop_ || !due_.empty(); });
-    if (stop_) return;
-    if (SteadyNow() >= beat_at) {
-      Beat(lock);
-      beat_at = SteadyNow() + kBeatEvery;
-    }
-    const std::vector<Id> due = std::exchange(due_, {});
-    for (const Id id : due) {
-      const auto found = followers_.find(id);
-      if (found == followers_.end()) continue;
-      const std::shared_ptr<Follower> follower = found->second;
-      follower->is_due = false;
-      lock.unlock();
-      const Next next = Serve(*follower);
-      lock.lock();
-      if (stop_) return;
-      if (next == Next::kMore) Due(id);
-      if (next == Next::kOver) {
-        follower->stream->End();
-        Remove(id);
-      }
-    }
-  }
+  while (!woken_.wait_for(lock, kBeatEvery, [this] { return stop_; })) Beat(lock);
 }
 
 // Keeps idle connections alive for proxies and clients, and detects closed ones.

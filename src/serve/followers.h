@@ -16,6 +16,7 @@
 #include "engine/embedded_log.h"
 #include "engine/event_view.h"
 #include "net/http_server.h"
+#include "serve/fair_threads.h"
 #include "serve/party_shares.h"
 
 namespace everstep {
@@ -34,8 +35,8 @@ struct FollowRequest {
 //
 // Buffers no events: new ones are read from the store once the connection has drained what was sent
 // before, so a slow follower costs no memory and misses nothing. The streams of a run end when the
-// run ends. One thread serves all followers. Thread-safe.
-// streams. One thread serves all. Thread-safe.
+// run ends. Tenants take turns of a bounded number of events; one thread is left to those that have
+// no turn under way. Thread-safe.
 class Followers final : private CommitFeed::Listener {
  public:
   static constexpr std::chrono::seconds kBeatEvery{15};
@@ -56,14 +57,17 @@ class Followers final : private CommitFeed::Listener {
     FollowRequest request;
     std::shared_ptr<ReplyStream> stream;
     PartyShares::Share share;
-    bool is_due = false;                 // in due_; guarded by mutex_
+    bool has_turn = false;               // queued or under way; guarded by mutex_
+    bool is_due = false;                 // again after its turn; guarded by mutex_
     std::atomic<std::uint64_t> sent{0};  // without run_id: sent up to this position
   };
   enum class Next : std::uint8_t { kWait, kMore, kOver };
 
   void Durable(std::span<const std::shared_ptr<CommitUnit>> units) override;
   void Loop();
-  void Due(Id id);     // mutex_ held
+  void Due(Id id);                        // mutex_ held
+  void Queue(Id id, Follower& follower);  // mutex_ held
+  void TakeTurn(Id id);
   void Remove(Id id);  // mutex_ held
   void Beat(std::unique_lock<std::mutex>& lock);
 
@@ -79,8 +83,8 @@ class Followers final : private CommitFeed::Listener {
   std::unordered_map<Id, std::shared_ptr<Follower>> followers_;
   std::unordered_map<std::string, std::set<Id>> by_run_;
   std::unordered_map<std::string, std::set<Id>> by_tenant_;
-  std::vector<Id> due_;
-  std::thread thread_;
+  std::thread thread_;   // keeps connections alive
+  FairThreads threads_;  // serve followers
 };
 
 }  // namespace everstep

@@ -74,6 +74,8 @@ void EngineFamilies(const EngineMetrics& metrics, Exposition& out) {
   out.Counter("everstep_runs_ended_total", "Runs ended.", number(metrics.runs_ended));
   out.Gauge("everstep_runs_in_memory", "Runs with work in progress.",
             number(metrics.runs_in_memory));
+  out.Gauge("everstep_run_bytes", "Memory of runs with work in progress, without their plans.",
+            number(metrics.run_bytes));
   out.Counter("everstep_steps_started_total", "Deliveries of steps.",
               number(metrics.steps_started));
   out.Counter("everstep_steps_ended_total", "Outcomes of steps.", number(metrics.steps_ended));

@@ -65,6 +65,14 @@ void LogUnavailableSecret(ServerLog& log, const SecretOwner& owner, const Secret
               {"key", ref.key}}});
 }
 
+void LogLostTokens(ServerLog& log, const ServerOptions& options) {
+  log.Write({LogLevel::kError,
+             "tokens.lost",
+             "the file of API tokens is missing, so all former tokens are refused; restore it from "
+             "a backup, or create new tokens with the new admin token",
+             {{"file", options.data_directory + "/tokens.json"}}});
+}
+
 class RunningServer final : public Server {
  public:
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
@@ -131,9 +139,11 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   if (!engine) return std::move(engine).error();
   server->engine_ = *std::move(engine);
   if (options.authentication) {
+    const bool lost = AccessTokens::HasLostFile(options.data_directory);
     auto tokens = AccessTokens::Open(options.data_directory, SystemClock(), SystemRandom());
     if (!tokens) return std::move(tokens).error();
     server->tokens_ = *std::move(tokens);
+    if (lost && options.api.log != nullptr) LogLostTokens(*options.api.log, options);
   }
   auto audit = AuditLog::Open(options.data_directory, SystemClock(), SystemRandom());
   if (!audit) return std::move(audit).error();

@@ -244,6 +244,11 @@ constexpr Setting kTable[] = {
      {},
      0,
      256},
+    {"engine.memory", "", kBytes,
+     "for runs with work under way; beyond it those that were not used lately are read from the "
+     "log "
+     "again when they go on",
+     Runs<&EngineOptions::memory_bytes_max>},
     {"engine.pauseTimeout", "", kDuration,
      "a paused run whose steps still run after this time raises an alert",
      Runs<&EngineOptions::drain_timeout>},
@@ -298,9 +303,10 @@ constexpr Setting kTable[] = {
     {"limits.tenantShare",
      "",
      kCount,
-     "percent of `limits.connections`, `limits.inFlight`, `limits.memory`, `sinks.max`, "
-     "`workers.max`, `messages.most`, `messages.applications` and tools' slots that one tenant may "
-     "use",
+     "percent of `limits.connections`, `limits.inFlight`, `limits.memory`, `limits.tasks`, "
+     "`sinks.max`, `workers.max`, `messages.most`, `messages.applications` and tools' slots that "
+     "one "
+     "tenant may use",
      At<&ServeSettings::tenant_share>,
      {},
      1,
@@ -308,6 +314,15 @@ constexpr Setting kTable[] = {
     {"limits.tenantDisk", "", kBytes,
      "events, documents and uploads that one tenant may store; 0: no limit",
      Answers<&ApiOptions::tenant_bytes_max>},
+    {"limits.tasks",
+     "",
+     kCount,
+     "tasks for workers and `sleep` steps under way, one for each 4 KiB of inputs; further steps "
+     "wait",
+     Runs<&EngineOptions::tasks_max>,
+     {},
+     1,
+     1'000'000'000},
     {"limits.inFlight",
      "",
      kCount,

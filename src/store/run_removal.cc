@@ -71,8 +71,10 @@ Status RunRemoval::RemoveDocuments(Remains& remains, const RunId& run_id) {
       batch_.Delete(Table::kMeta, row->key());
       remains.row_bytes += row->value().size();
       if (kind != DocumentKind::kMessageContent) continue;
-      // The message itself is stored under its id, without a tenant.
+      // The message itself is stored under tenant and id; by earlier versions under its id.
       const std::string id(row->key().substr(prefix.size()));
+      batch_.Delete(Table::kMeta,
+                    keys_.Document({DocumentKind::kMessage, {}, tenant_id + '\0' + id}));
       batch_.Delete(Table::kMeta, keys_.Document({DocumentKind::kMessage, {}, id}));
     }
     if (!row->status()) return At({.table = Table::kMeta}, row->status().error());

@@ -34,6 +34,7 @@ EngineOptions RandomOptions(SeededRandom& random) {
     admission.tenant.running_max = static_cast<std::uint32_t>(1 + random.Below(3));
   if (random.OneIn(6)) admission.engine.starts_per_second = 0.5;
   options.checkpoint_events = 1 + static_cast<std::uint32_t>(options.cancel_grace.count() % 12);
+  if (options.drain_timeout.count() % 3 == 0) options.memory_bytes_max = 0;
   return options;
 }
 

@@ -88,6 +88,7 @@ class RelayProgram final : public Program {
     }
     return attempt;
   }
+  ActivityNo NumberOf(std::string_view id) override { return state_.activities.Add(id); }
   ActivityNo Named(std::string_view id) override { return state_.activities.Find(id); }
   std::optional<OrderRefusal> Refusal(ActivityNo, StepOrder) const override { return {}; }
   void View(RunView& view) const override {

@@ -97,7 +97,35 @@ std::string NextVersion(const std::string& version) {
 
 }  // namespace
 
+Result<bool> HasSecretFile(const std::string& path) {
+  const auto exists = [](const std::string& file) -> Result<bool> {
+    struct stat facts {};
+    if (::stat(file.c_str(), &facts) == 0) return true;
+    if (errno == ENOENT) return false;
+    return Error{ErrorCode::kSecretUnavailable, file + ": " + std::strerror(errno), {}};
+  };
+  const std::string key_path = path + ".key";
+  const auto file = exists(path);
+  if (!file) return file;
+  const auto key = exists(key_path);
+  if (!key) return key;
+  if (*file == *key) return *file;
+  if (*file) {
+    return Error{ErrorCode::kSecretUnavailable,
+                 key_path + " is missing, and without it the secrets in " + path +
+                     " cannot be read; restore it from a backup, or remove both to begin anew",
+                 {}};
+  }
+  return Error{ErrorCode::kSecretUnavailable,
+               path + " is missing, but its key is there; restore it from a backup, or remove " +
+                   key_path + " to begin anew",
+               {}};
+}
+
 Result<SecretFileKey> SecretFileKey::FromFile(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0) {
+    return Error{ErrorCode::kSecretUnavailable, path + ": " + std::strerror(errno), {}};
+  }
   auto bytes = FileBytes(path, 2 * kCipherKeyBytes + 2);
   if (bytes && bytes->size() == kCipherKeyBytes) return SecretFileKey{{}, std::move(*bytes)};
   if (bytes) {

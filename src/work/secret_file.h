@@ -21,6 +21,10 @@ struct SecretFileKey {
   static Result<SecretFileKey> FromFile(const std::string& path);
 };
 
+// Whether there is a secret file with the key file `<path>.key`. Returns kSecretUnavailable if one
+// of the two is missing or cannot be looked for.
+Result<bool> HasSecretFile(const std::string& path);
+
 // Secrets by key in one encrypted file that only its owner can read. The format, with big-endian
 // integers:
 //

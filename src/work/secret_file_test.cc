@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -47,6 +48,19 @@ TEST_F(SecretFileTest, SecretsAreSetReadListedAndRemoved) {
   EXPECT_FALSE(again.Remove(kMine, "a"));
   EXPECT_FALSE(file.Get(kMine, {"x", "file", "a", ""}));
   EXPECT_EQ(*file.Get(kMine, {"x", "file", "b", ""}), "value of b");
+}
+
+TEST_F(SecretFileTest, AFileWithoutItsKeyAndAKeyWithoutItsFileAreNoticed) {
+  EXPECT_EQ(*HasSecretFile(path_), false);
+  std::ofstream(path_) << "secrets";
+  EXPECT_NE(HasSecretFile(path_).error().message.find("secrets.key is missing"), std::string::npos);
+  std::ofstream(path_ + ".key") << "key";
+  EXPECT_EQ(*HasSecretFile(path_), true);
+  std::filesystem::remove(path_);
+  EXPECT_NE(HasSecretFile(path_).error().message.find("secrets is missing"), std::string::npos);
+  EXPECT_FALSE(HasSecretFile(path_ + ".key/secrets")) << "it cannot be looked for";
+  EXPECT_NE(SecretFileKey::FromFile(directory_ / "none").error().message.find("No such file"),
+            std::string::npos);
 }
 
 TEST_F(SecretFileTest, AnOwnerDoesNotSeeTheSecretsOfOthers) {

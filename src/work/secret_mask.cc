@@ -2,30 +2,16 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "work/encoding.h"
+#include "work/unescaped_text.h"
 
 namespace everstep {
 namespace {
 
 // Shorter forms are not masked: they would match ordinary text.
 constexpr std::size_t kFormBytesMin = 4;
-// The levels of JSON in JSON that are searched. Each level may double the length of a form.
-constexpr int kEscapesMax = 4;
-
-std::string Escaped(std::string_view value) {
-  const std::string quoted = JsonQuote(value);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
-std::string SlashEscaped(std::string_view escaped) {
-  std::string text;
-  for (const char c : escaped) {
-    if (c == '/') text.push_back('\\');
-    text.push_back(c);
-  }
-  return text;
-}
+// The levels of JSON in JSON that are searched.
+constexpr int kLevelsMax = 8;
 
 // The base64 characters that are determined by `value` alone if `before` bytes (mod 3) precede it,
 // whatever follows it.
@@ -79,10 +65,6 @@ SecretMask::SecretMask(const std::vector<std::string>& values) {
   for (const std::string& value : values) {
     if (value.size() < kSecretBytesMin) continue;
     add(value);
-    // JSON inside a JSON string is escaped again, and some writers also escape the slash.
-    for (std::string form : {Escaped(value), SlashEscaped(Escaped(value))}) {
-      for (int depth = 0; depth < kEscapesMax; ++depth, form = Escaped(form)) add(form);
-    }
     const std::string percent = PercentEncode(value);
     for (const std::string& form : {percent, PlusForSpace(percent)}) {
       add(form);
@@ -103,7 +85,7 @@ SecretMask::SecretMask(const std::vector<std::string>& values) {
   forms_.erase(std::unique(forms_.begin(), forms_.end()), forms_.end());
 }
 
-std::string SecretMask::Mask(std::string_view text) const {
+std::string SecretMask::MaskPlain(std::string_view text) const {
   std::string masked(text);
   for (const std::string& form : forms_) {
     std::size_t at = masked.find(form);
@@ -119,15 +101,48 @@ std::string SecretMask::Mask(std::string_view text) const {
   return masked;
 }
 
-std::string SecretMask::MaskCut(std::string_view text) const {
-  std::string masked = Mask(text);
-  std::size_t longest = 0;
-  for (const std::string& form : forms_) {
-    for (std::size_t size = std::min(form.size(), masked.size()); size > longest; --size) {
-      if (masked.ends_with(std::string_view(form).substr(0, size))) longest = size;
+std::string SecretMask::Mask(std::string_view text) const {
+  std::string masked = MaskPlain(text);
+  UnescapedText unescaped(masked);
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (int level = 0; !empty() && level < kLevelsMax && unescaped.Next(); ++level) {
+    for (const std::string& form : forms_) {
+      const std::string& plain = unescaped.text();
+      for (std::size_t at = plain.find(form); at != std::string::npos;
+           at = plain.find(form, at + form.size())) {
+        found.push_back(unescaped.SourceOf(at, at + form.size()));
+      }
     }
   }
-  if (longest > 0) masked.replace(masked.size() - longest, longest, kShown);
+  std::ranges::sort(found);
+  std::string whole;
+  std::size_t clean = 0;
+  for (const auto& [begin, end] : found) {
+    if (begin >= clean) whole.append(masked, clean, begin - clean).append(kShown);
+    clean = std::max(clean, end);
+  }
+  return whole.append(masked, clean);
+}
+
+std::string SecretMask::MaskCut(std::string_view text) const {
+  std::string masked = Mask(text);
+  UnescapedText unescaped(masked);
+  std::size_t begin = masked.size();
+  int level = 0;
+  do {
+    unescaped.DropCutEscape();
+    const std::string& plain = unescaped.text();
+    std::size_t longest = 0;
+    for (const std::string& form : forms_) {
+      for (std::size_t size = std::min(form.size(), plain.size()); size > longest; --size) {
+        if (plain.ends_with(std::string_view(form).substr(0, size))) longest = size;
+      }
+    }
+    if (longest > 0) {
+      begin = std::min(begin, unescaped.SourceOf(plain.size() - longest, plain.size()).first);
+    }
+  } while (++level < kLevelsMax && unescaped.Next());
+  if (begin < masked.size()) masked.replace(begin, std::string::npos, kShown);
   return masked;
 }
 

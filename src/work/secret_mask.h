@@ -9,9 +9,10 @@
 namespace everstep {
 
 // Removes secret values from data before it is recorded. Finds each value in plain form,
-// JSON-escaped, percent-encoded, and in base64 (both alphabets, also inside a longer encoded text,
-// as in a Basic authorization header). Values shorter than kSecretBytesMin are not masked, since
-// that would mask ordinary text. Immutable.
+// percent-encoded, and in base64 (both alphabets, also inside a longer encoded text, as in a Basic
+// authorization header), each of them also with any characters escaped as in JSON, or in JSON in
+// JSON. Values shorter than kSecretBytesMin are not masked, since that would mask ordinary text.
+// Immutable.
 class SecretMask {
  public:
   static constexpr std::string_view kShown = "***";
@@ -28,6 +29,8 @@ class SecretMask {
   Value Mask(const Value& value) const;
 
  private:
+  std::string MaskPlain(std::string_view text) const;
+
   std::vector<std::string> forms_;  // longest first
 };
 

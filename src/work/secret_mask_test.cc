@@ -32,6 +32,43 @@ TEST(SecretMask, MasksAValueInJsonInJson) {
   EXPECT_EQ(mask.Mask(R"("pa\"ss\\wo\/rd")"), R"("***")") << "a writer that escapes slashes";
 }
 
+TEST(SecretMask, MasksAValueAsAnyWriterOfJsonEscapesIt) {
+  const std::string secret = "p\u00e9 <a>&/\U0001F600\"x";
+  const SecretMask mask({secret});
+  const std::string python = R"(p\u00e9 <a>&/\ud83d\ude00\"x)";
+  const std::string go = "p\u00e9 \\u003ca\\u003e\\u0026/\U0001F600\\\"x";
+  const std::string dotnet = R"(p\u00E9 \u003Ca\u003E\u0026/\uD83D\uDE00\u0022x)";
+  for (const std::string& escaped : {python, go, dotnet}) {
+    std::string text = "\"" + escaped + "\"";
+    EXPECT_EQ(mask.Mask(text), "\"***\"");
+    for (int depth = 2; depth <= 5; ++depth) {
+      text = JsonQuote(text);
+      const std::string masked = mask.Mask(text);
+      EXPECT_EQ(masked.find_first_of("pax<"), std::string::npos) << depth << ": " << masked;
+    }
+  }
+  // Python in Python escapes the backslashes of the inner escapes.
+  EXPECT_EQ(mask.Mask(R"("{\"k\": \"p\\u00e9 <a>&/\\ud83d\\ude00\\\"x\"}")"),
+            R"("{\"k\": \"***\"}")");
+}
+
+TEST(SecretMask, LeavesTextWithBackslashesAlone) {
+  const SecretMask mask({"secret"});
+  for (const char* text :
+       {R"(C:\new\up)", R"(\)", R"(\u12)", R"(\ud83d)", R"(\ud83d\u0041 \uzzzz)"}) {
+    EXPECT_EQ(mask.Mask(text), text);
+  }
+  EXPECT_EQ(mask.Mask(R"(\\secret \x)"), R"(\\*** \x)");
+}
+
+TEST(SecretMask, ATruncatedEscapeAtTheEndIsMasked) {
+  const SecretMask mask({"hid\u00e9 value"});
+  for (const char* text : {R"(it is hid\u00e9 va)", R"(it is hid\u00e9)", R"(it is hid\u00e)",
+                           R"(it is hid\)", R"(it is hid\\u00)"}) {
+    EXPECT_EQ(mask.MaskCut(text), "it is ***") << text;
+  }
+}
+
 TEST(SecretMask, MasksKeysTextsAndNumbersOfAValue) {
   const SecretMask mask({"123456", "hidden"});
   const auto value = *ValueFromJson(R"({"hidden":1,"a":["x hidden y",123456,12,true,null]})");
