@@ -17,7 +17,7 @@
 namespace everstep {
 namespace {
 
-constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};
+constexpr timeval kPatience{.tv_sec = 60, .tv_usec = 0};
 
 }  // namespace
 
