@@ -3,8 +3,8 @@
 #include "base/content_count.h"
 
 #include "base/cbor.h"
+#include "base/value.h"
 #include "flow/document.h"
-#include "flow/value.h"
 #include "fuzz/fuzz.h"
 
 namespace {

@@ -1,13 +1,13 @@
 #include <algorithm>
 
+#include "base/encoding.h"
+#include "base/percent_decode.h"
 #include "fuzz/fuzz.h"
 #include "serve/batch_reader.h"
-#include "serve/percent_decode.h"
 #include "serve/query_reader.h"
 #include "serve/trace_context.h"
 #include "wire/engine_types.h"
 #include "wire/work_types.h"
-#include "work/encoding.h"
 
 namespace everstep {
 namespace {

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/value.h"
 #include "bus_commands.h"
 #include "commands.h"
 #include "data_folder.h"
-#include "flow/value.h"
 #include "table.h"
 
 namespace everstep::cli {

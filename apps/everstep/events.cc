@@ -1,9 +1,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/value.h"
 #include "commands.h"
 #include "event_reading.h"
-#include "flow/value.h"
 #include "output.h"
 #include "store_command.h"
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/value.h"
 #include "commands.h"
-#include "flow/value.h"
 #include "frames.h"
 #include "socket_address.h"
 #include "store_command.h"

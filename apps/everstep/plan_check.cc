@@ -3,9 +3,9 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/value.h"
 #include "commands.h"
 #include "flow/plan.h"
-#include "flow/value.h"
 #include "output.h"
 #include "plan_file.h"
 #include "table.h"

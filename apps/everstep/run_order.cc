@@ -9,8 +9,8 @@
 #include "actor.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/value.h"
 #include "flow/plan.h"
-#include "flow/value.h"
 #include "plan_file.h"
 
 namespace everstep::cli {

@@ -2,10 +2,10 @@
 
 #include <string>
 
+#include "base/value.h"
 #include "bus_commands.h"
 #include "commands.h"
 #include "data_folder.h"
-#include "flow/value.h"
 #include "plan_file.h"
 #include "table.h"
 

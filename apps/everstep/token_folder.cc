@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/random.h"
-#include "flow/value.h"
+#include "base/value.h"
 #include "serve/access_tokens.h"
 #include "serve/audit_log.h"
 

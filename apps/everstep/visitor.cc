@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "base/json.h"
-#include "flow/value.h"
+#include "base/value.h"
 #include "frames.h"
 #include "interrupt.h"
 #include "owner_socket.h"

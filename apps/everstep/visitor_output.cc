@@ -5,7 +5,7 @@
 #include <array>
 #include <cerrno>
 
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep::cli {
 namespace {

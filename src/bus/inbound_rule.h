@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "everstep/result.h"
-#include "flow/value.h"
 #include "net/http_message.h"
 #include "wire/fields.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 namespace {

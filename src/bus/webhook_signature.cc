@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/encoding.h"
 #include "base/hmac.h"
-#include "work/encoding.h"
 
 namespace everstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 namespace {

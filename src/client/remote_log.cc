@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/timestamp.h"
-#include "flow/value.h"
+#include "base/value.h"
 #include "wire/api_types.h"
 #include "wire/engine_types.h"
 

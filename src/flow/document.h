@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/value.h"
 #include "everstep/result.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <system_error>
 
+#include "base/utf8.h"
 #include "flow/document_parser.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

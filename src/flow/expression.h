@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "everstep/result.h"
-#include "flow/value.h"
 
 namespace everstep {
 

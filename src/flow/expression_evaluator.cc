@@ -3,12 +3,12 @@
 #include <optional>
 #include <span>
 
+#include "base/unique_keys.h"
+#include "base/utf8.h"
 #include "flow/expression_meter.h"
 #include "flow/expression_operators.h"
 #include "flow/expression_program.h"
 #include "flow/quoted.h"
-#include "flow/unique_keys.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
+#include "base/value.h"
 #include "everstep/result.h"
 #include "flow/expression_meter.h"
-#include "flow/value.h"
 
 namespace everstep {
 

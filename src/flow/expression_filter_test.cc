@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "flow/expression.h"
-#include "flow/value.h"
 #include "flow/value_names.h"
 
 namespace everstep {

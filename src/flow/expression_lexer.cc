@@ -5,8 +5,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/utf8.h"
 #include "flow/quoted.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 

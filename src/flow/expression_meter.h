@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/value.h"
 #include "flow/expression.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <string_view>
 
+#include "base/value.h"
 #include "everstep/result.h"
 #include "flow/expression_meter.h"
 #include "flow/expression_program.h"
-#include "flow/value.h"
 
 namespace everstep {
 

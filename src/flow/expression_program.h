@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "flow/expression.h"
 #include "flow/expression_filter.h"
-#include "flow/value.h"
 
 namespace everstep {
 

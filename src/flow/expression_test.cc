@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flow/value.h"
+#include "base/value.h"
 #include "flow/value_names.h"
 
 namespace everstep {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/utf8.h"
 #include "flow/expression_operators.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/value.h"
 #include "everstep/result.h"
 #include "flow/expression_filter.h"
-#include "flow/value.h"
 
 namespace everstep {
 

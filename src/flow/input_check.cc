@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
 #include "flow/expression_operators.h"
 #include "flow/pattern.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/value.h"
 #include "everstep/error.h"
 #include "flow/expression_meter.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <system_error>
 
+#include "base/utf8.h"
 #include "flow/expression_filter.h"
 #include "flow/filter_input.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "base/value.h"
 #include "flow/activity_spec.h"
 #include "flow/template.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "flow/nearest.h"
 #include "flow/plan_draft.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

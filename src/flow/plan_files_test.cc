@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/value.h"
 #include "flow/plan.h"
-#include "flow/value.h"
 
 namespace everstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/value.h"
 #include "flow/plan.h"
-#include "flow/value.h"
 
 namespace everstep {
 namespace {

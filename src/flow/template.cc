@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/unique_keys.h"
+#include "base/utf8.h"
 #include "flow/expression_meter.h"
 #include "flow/operations_done.h"
 #include "flow/quoted.h"
 #include "flow/template_text.h"
-#include "flow/unique_keys.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "flow/expression.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "flow/operations_done.h"
-#include "flow/value.h"
 #include "flow/value_names.h"
 
 namespace everstep {

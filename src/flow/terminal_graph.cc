@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "flow/utf8.h"
+#include "base/utf8.h"
 
 namespace everstep {
 namespace {

@@ -2,9 +2,9 @@
 #include <array>
 #include <string>
 
+#include "base/utf8.h"
 #include "flow/expression_filter.h"
 #include "flow/filter_input.h"
-#include "flow/utf8.h"
 
 namespace everstep {
 namespace {

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/value.h"
 #include "flow/expression.h"
-#include "flow/value.h"
 
 namespace everstep {
 

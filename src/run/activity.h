@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/value.h"
 #include "event/event.h"
-#include "flow/value.h"
 #include "machine/state.h"
 
 namespace everstep {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 

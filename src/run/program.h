@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "event/event.h"
 #include "everstep/engine.h"
 #include "everstep/result.h"
 #include "flow/activity_spec.h"
-#include "flow/value.h"
 #include "run/activity.h"
 #include "run/activity_table.h"
 #include "run/run_progress.h"

@@ -8,9 +8,9 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/value.h"
 #include "event/event.h"
 #include "everstep/result.h"
-#include "flow/value.h"
 #include "machine/state.h"
 
 namespace everstep {

@@ -15,8 +15,8 @@
 #include "base/bytes.h"
 #include "base/sha256.h"
 #include "base/timestamp.h"
+#include "base/value.h"
 #include "event/event.h"
-#include "flow/value.h"
 
 namespace everstep {
 

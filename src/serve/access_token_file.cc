@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/value.h"
 #include "event/identifier.h"
-#include "flow/value.h"
 #include "serve/access_tokens.h"
 #include "serve/private_file.h"
 

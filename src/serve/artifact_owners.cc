@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/sha256.h"
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <charconv>
 
+#include "base/encoding.h"
 #include "base/hmac.h"
 #include "base/json.h"
-#include "flow/utf8.h"
+#include "base/utf8.h"
 #include "serve/private_file.h"
-#include "work/encoding.h"
 
 namespace everstep {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/json.h"
-#include "flow/value.h"
+#include "base/value.h"
 #include "testing/manual_clock.h"
 #include "testing/temporary_directory.h"
 

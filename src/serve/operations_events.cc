@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/value.h"
 #include "engine/event_view.h"
-#include "flow/value.h"
 #include "serve/batch_reader.h"
 #include "serve/etag.h"
 #include "serve/last_event_id.h"

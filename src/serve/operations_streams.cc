@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "base/encoding.h"
 #include "serve/last_event_id.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
 #include "serve/stream_follower.h"
 #include "wire/wire.h"
-#include "work/encoding.h"
 
 namespace everstep {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/encoding.h"
 #include "base/json.h"
-#include "work/encoding.h"
 
 namespace everstep {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 namespace {

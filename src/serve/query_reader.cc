@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/percent_decode.h"
 #include "flow/duration.h"
 #include "flow/nearest.h"
 #include "flow/quoted.h"
-#include "serve/percent_decode.h"
 #include "serve/reading.h"
 
 namespace everstep {

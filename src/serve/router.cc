@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/assert.h"
-#include "serve/percent_decode.h"
+#include "base/percent_decode.h"
 
 namespace everstep {
 namespace {

@@ -1,6 +1,6 @@
 #include "serve/stream_follower.h"
 
-#include "work/encoding.h"
+#include "base/encoding.h"
 
 namespace everstep {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/value.h"
 #include "event/catalogue.h"
-#include "flow/value.h"
 #include "testing/simulated_workers.h"
 
 namespace everstep {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "flow/value.h"
+#include "base/value.h"
 #include "run/activity_table.h"
 #include "testing/run_witness.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flow/value.h"
+#include "base/value.h"
 #include "net/http_message.h"
 #include "serve/server.h"
 #include "testing/socket_client.h"

@@ -14,9 +14,9 @@
 
 #include "base/json.h"
 #include "base/timestamp.h"
+#include "base/value.h"
 #include "everstep/result.h"
 #include "flow/nearest.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/sha256.h"
+#include "base/value.h"
 #include "everstep/result.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "work/encoding.h"
+#include "base/encoding.h"
 
 namespace everstep {
 namespace {

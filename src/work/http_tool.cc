@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/encoding.h"
 #include "net/retry_after.h"
-#include "work/encoding.h"
 #include "work/http_request_inputs.h"
 #include "work/inputs.h"
 

@@ -4,10 +4,10 @@
 
 #include <future>
 
+#include "base/encoding.h"
 #include "base/json.h"
 #include "testing/loopback_http_server.h"
 #include "testing/temporary_directory.h"
-#include "work/encoding.h"
 #include "work/tool_workbench.h"
 
 namespace everstep {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/value.h"
 #include "flow/plan.h"
-#include "flow/value.h"
 
 namespace everstep {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "flow/value.h"
+#include "base/value.h"
 #include "work/child_process.h"
 #include "work/stop_request.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "work/encoding.h"
+#include "base/encoding.h"
 #include "work/inputs.h"
 #include "work/kept_files.h"
 #include "work/program_environment.h"

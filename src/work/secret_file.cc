@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/unique_fd.h"
-#include "flow/value.h"
+#include "base/value.h"
 #include "work/secret_cipher.h"
 
 namespace everstep {

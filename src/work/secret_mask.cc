@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "work/encoding.h"
+#include "base/encoding.h"
 #include "work/unescaped_text.h"
 
 namespace everstep {

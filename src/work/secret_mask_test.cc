@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/encoding.h"
 #include "base/json.h"
-#include "work/encoding.h"
 
 namespace everstep {
 namespace {

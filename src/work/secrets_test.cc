@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/encoding.h"
 #include "testing/loopback_http_server.h"
 #include "testing/temporary_directory.h"
-#include "work/encoding.h"
 #include "work/tool_workbench.h"
 
 namespace everstep {

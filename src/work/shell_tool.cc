@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "work/encoding.h"
+#include "base/encoding.h"
 #include "work/inputs.h"
 #include "work/kept_files.h"
 #include "work/program_environment.h"

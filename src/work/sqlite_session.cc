@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "work/encoding.h"
+#include "base/encoding.h"
 
 namespace everstep {
 namespace {

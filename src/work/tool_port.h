@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "flow/value.h"
+#include "base/value.h"
 #include "run/tool.h"
 #include "work/artifact_store.h"
 #include "work/secret_mask.h"

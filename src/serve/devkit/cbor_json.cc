@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "work/encoding.h"
+#include "base/encoding.h"
 
 namespace everstep {
 namespace {

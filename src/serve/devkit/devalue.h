@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/value.h"
 #include "everstep/result.h"
-#include "flow/value.h"
 
 namespace everstep {
 

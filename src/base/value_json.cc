@@ -9,8 +9,8 @@
 
 #include "base/content_count.h"
 #include "base/json.h"
-#include "flow/unique_keys.h"
-#include "flow/value.h"
+#include "base/unique_keys.h"
+#include "base/value.h"
 
 namespace everstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "work/encoding.h"
+#include "base/encoding.h"
 
 #include <array>
 #include <cstddef>

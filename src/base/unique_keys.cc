@@ -1,4 +1,4 @@
-#include "flow/unique_keys.h"
+#include "base/unique_keys.h"
 
 #include <string_view>
 #include <unordered_set>

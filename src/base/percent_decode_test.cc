@@ -1,8 +1,8 @@
-#include "serve/percent_decode.h"
+#include "base/percent_decode.h"
 
 #include <gtest/gtest.h>
 
-#include "work/encoding.h"
+#include "base/encoding.h"
 
 namespace everstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "flow/value.h"
+#include "base/value.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

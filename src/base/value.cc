@@ -1,11 +1,11 @@
-#include "flow/value.h"
+#include "base/value.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/assert.h"
-#include "flow/utf8.h"
+#include "base/utf8.h"
 
 namespace everstep {
 namespace {

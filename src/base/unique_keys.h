@@ -1,6 +1,6 @@
 #pragma once
 
-#include "flow/value.h"
+#include "base/value.h"
 
 namespace everstep {
 

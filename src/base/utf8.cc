@@ -1,4 +1,4 @@
-#include "flow/utf8.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 
