@@ -57,14 +57,21 @@ if(EVERSTEP_TESTS_MATCHING)
   set(programs "")
 endif()
 
+# Only for the files that use them, so that the others compile alike in every folder.
+foreach(test IN LISTS tests slow_tests)
+  file(STRINGS ${test} found REGEX "EVERSTEP_(SOURCE|BUILD)_DIR" LIMIT_COUNT 1)
+  if(found)
+    set_source_files_properties(${test} PROPERTIES COMPILE_DEFINITIONS
+      "EVERSTEP_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\";EVERSTEP_BUILD_DIR=\"${CMAKE_BINARY_DIR}\"")
+  endif()
+endforeach()
+
 function(everstep_add_tests name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE
     everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb OpenSSL::Crypto
     OpenSSL::SSL ZLIB::ZLIB
     GTest::gmock GTest::gtest_main rapidcheck)
-  target_compile_definitions(${name} PRIVATE
-    EVERSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EVERSTEP_BUILD_DIR="${CMAKE_BINARY_DIR}")
   # Tests spend their time in the libraries, so fast compilation matters more than fast test code.
   if(EVERSTEP_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)

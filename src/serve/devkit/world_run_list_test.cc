@@ -52,7 +52,9 @@ class WorldRunListTest : public testing::Test {
     EXPECT_FALSE(world.ListRuns(*parsed, cbor));
     const auto read = ParseCbor(answer);
     EXPECT_TRUE(read);
-    Page page{.cursor = std::string(read->Text("cursor")), .rows = world.rows_read()};
+    Page page;
+    page.cursor = read->Text("cursor");
+    page.rows = world.rows_read();
     page.more = read->Flag("hasMore");
     for (const CborItem& run : read->Find("data")->items) page.ids.emplace_back(run.Text("runId"));
     return page;
@@ -97,7 +99,9 @@ TEST_F(WorldRunListTest, AStatusThatIsAskedForRepeatedlyIsReadOnce) {
 TEST_F(WorldRunListTest, RunsOfSeveralStatusesAreInOneOrder) {
   for (const char* id : {"a", "b", "c", "d", "e"}) {
     RunScribe& run = AddRun(id);
-    if (id[0] % 2 == 0) ASSERT_TRUE(bench_.Append(run, EventType::kRunStarted));
+    if (id[0] % 2 == 0) {
+      ASSERT_TRUE(bench_.Append(run, EventType::kRunStarted));
+    }
   }
   const std::vector<std::string> both = {"running", "pending"};
   EXPECT_THAT(Walk("desc", both), ElementsAre("e", "d", "c", "b", "a"));
