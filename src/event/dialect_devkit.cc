@@ -45,7 +45,7 @@ constexpr FieldRule kRunFailedFields[] = {
 };
 constexpr FieldRule kRunCancelledFields[] = {Text("cancelReason", 512)};
 constexpr FieldRule kStepCreatedFields[] = {
-    Required(SomeText("stepName", kLine)),
+    Required(NonEmptyText("stepName", kLine)),
     Text("workflowName", kLine),
     Any("input"),
 };

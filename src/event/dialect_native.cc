@@ -55,7 +55,7 @@ constexpr auto Envelope(bool strict) {
                         "The key's formula; fixed by the first event of a run.")},
       EnvelopeRow{asked(Means(Time("emittedAt", Slot::kEmittedAt), "Time by the writer's clock."))},
       EnvelopeRow{Time("persistedAt", Slot::kPersistedAt), kOfAll, kAssigned},
-      EnvelopeRow{SomeText("emittedBy", 256, Slot::kEmittedBy)},
+      EnvelopeRow{NonEmptyText("emittedBy", 256, Slot::kEmittedBy)},
       EnvelopeRow{Record("payload", Slot::kPayload)},
       EnvelopeRow{Means(Record("attributes", Slot::kAttributes),
                         "Additional data that the writer stores with the event.")},

@@ -34,10 +34,10 @@ constexpr ObjectRule kError{kErrorFields};
 
 constexpr FieldRule kWorkflowFields[] = {
     Required(Means(Identifier("executionId", Slot::kRunId), "The run.")),
-    Required(SomeText("county", kLine, Slot::kAttribute)),
+    Required(NonEmptyText("county", kLine, Slot::kAttribute)),
     Text("dataGroupLabel", kLine, Slot::kAttribute),
     Required(Word("status", kStatuses)),
-    Required(SomeText("phase", kLine, Slot::kAttribute)),
+    Required(NonEmptyText("phase", kLine, Slot::kAttribute)),
     Required(Name("step", Slot::kEntityId, kStepMax)),
     Means(Token(kTaskToken, Slot::kToken), "Resumes the failed step."),
     Objects("errors", kError),

@@ -95,7 +95,7 @@ constexpr FieldRule Text(std::string_view name, std::size_t length_max, Slot slo
   rule.length_max = length_max;
   return rule;
 }
-constexpr FieldRule SomeText(std::string_view name, std::size_t length_max,
+constexpr FieldRule NonEmptyText(std::string_view name, std::size_t length_max,
                              Slot slot = Slot::kNone) {
   FieldRule rule = Text(name, length_max, slot);
   rule.length_min = 1;

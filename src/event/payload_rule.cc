@@ -29,9 +29,9 @@ constexpr std::string_view kOutcomes[] = {"in_progress", "success", "error", "sk
 constexpr std::string_view kRunEnds[] = {"COMPLETED", "FAILED", "CANCELLED"};
 
 constexpr FieldRule kPlanRefFields[] = {
-    Required(SomeText("uri", kReference)),
+    Required(NonEmptyText("uri", kReference)),
     Required(Sha256Hex("sha256")),
-    Required(SomeText("schemaVersion", kLine)),
+    Required(NonEmptyText("schemaVersion", kLine)),
     Required(Name("planId", Slot::kContextPlanId)),
     Required(Name("planVersion", Slot::kContextPlanVersion)),
 };
@@ -47,8 +47,8 @@ constexpr FieldRule kContextFields[] = {
 constexpr ObjectRule kContext{kContextFields};
 
 constexpr FieldRule kArtifactFields[] = {
-    Required(SomeText("uri", kReference)),
-    Required(SomeText("kind", kLine)),
+    Required(NonEmptyText("uri", kReference)),
+    Required(NonEmptyText("kind", kLine)),
     Sha256Hex("sha256"),
     Integer("sizeBytes", 0),
     Text("contentType", kLine),
@@ -57,7 +57,7 @@ constexpr FieldRule kArtifactFields[] = {
 constexpr ObjectRule kArtifact{kArtifactFields};
 
 constexpr FieldRule kAuditFields[] = {
-    Required(SomeText("actorId", kLine)),
+    Required(NonEmptyText("actorId", kLine)),
     Required(Word("actorRole", kRoles)),
     Identifier("tenantId"),
     Time("timestamp"),
@@ -86,7 +86,7 @@ constexpr FieldRule kRunApproved[] = {
     Text("reason", kReason),
 };
 constexpr FieldRule kRunStarted[] = {
-    Word("status", kRunning),         SomeText("engineRunRef", kReference, Slot::kEngineRunRef),
+    Word("status", kRunning),         NonEmptyText("engineRunRef", kReference, Slot::kEngineRunRef),
     Word("engineType", kEngineTypes), Object("planRef", kPlanRef),
     Object("context", kContext),      Time("startedAt", Slot::kStartedAt),
 };

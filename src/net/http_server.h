@@ -45,7 +45,7 @@ struct ServerResponse {
 class ReplyStream {
  public:
   virtual ~ReplyStream() = default;
-  // False: the client is gone, or is cut off because it has fallen too far behind.
+  // Returns false if the client has disconnected, or was cut off because it reads too slowly.
   virtual bool Write(std::string_view piece) = 0;
   // Bytes that the client has not received yet. Before writing much more, wait until it is small.
   virtual std::size_t queued() const = 0;
@@ -213,8 +213,8 @@ struct HttpServerOptions {
   std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader, which is then cut off
   // Bytes of a streamed body that the handler has not taken; beyond it the socket is not read.
   std::size_t upload_bytes_max = 256 << 10;
-  // Bodies and answers in flight on all connections; beyond it 503. MemoryAccount says how it is
-  // divided.
+  // Bodies and answers in flight on all connections; beyond it 503. See MemoryAccount for the shares
+  // of tenants.
   std::size_t memory_bytes_max = 256 << 20;
   std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408
   // The minimum rate of a body in bytes per second, averaged over its duration. A body that falls

@@ -123,13 +123,13 @@ void IoLoop::TakeMail() {
         post.connection->Deliver(post.number, std::move(post.answer));
         break;
       case LoopPost::Kind::kSent:
-        post.connection->HearOfSent(post.number, post.sent, std::move(post.answer.response.body));
+        post.connection->OnAnswerSent(post.number, post.sent, std::move(post.answer.response.body));
         break;
       case LoopPost::Kind::kStreamNews:
-        post.connection->HearOfStream(*post.answer.stream);
+        post.connection->OnStreamChanged(*post.answer.stream);
         break;
       case LoopPost::Kind::kBodyRoom:
-        post.connection->HearOfRoom();
+        post.connection->OnRoomForBody();
         break;
       case LoopPost::Kind::kSocket:
         Adopt(std::move(post.socket), post.peer_address, false);
@@ -293,7 +293,7 @@ void IoLoop::SendTogether() {
       sending_.push_back(*next);
     }
     const auto sent = batch_.Send();
-    for (std::size_t i = 0; i < sent.size(); ++i) sending_[i]->HearOfWritten(sent[i]);
+    for (std::size_t i = 0; i < sent.size(); ++i) sending_[i]->OnBytesWritten(sent[i]);
   }
 }
 

@@ -36,10 +36,11 @@ class MemoryCharge {
   // whatever others hold.
   Outcome TakeParsed(std::shared_ptr<MemoryAccount> account, MemoryClaim claim, MemoryHolder holder,
                      std::size_t bytes, std::size_t body_bytes = 0);
-  // For an answer: before it is made, and with its real size afterwards. False: there is no room,
-  // and nothing is held. A tenant that holds little else may exceed its share with one answer.
+  // For an answer: called before it is made, and again with its real size. Returns false, and holds
+  // nothing, if there is no room. A tenant that holds little else may exceed its share with one
+  // answer.
   bool TakeAnswer(std::shared_ptr<MemoryAccount> account, MemoryHolder holder, std::size_t bytes);
-  // As TakeAnswer, whether there is room or not.
+  // Like TakeAnswer, but even if there is no room.
   void HoldAnswer(std::shared_ptr<MemoryAccount> account, MemoryHolder holder, std::size_t bytes);
 
   // Charges another holder from now on.

@@ -42,8 +42,8 @@ class RequestReader {
   bool in_body() const { return in_body_; }
   // Of the request whose body is being read, or was read last.
   bool unproven_body() const { return unproven_; }
-  // The sender of the body that is being read, if its head shows one; nothing also if the body
-  // arrived with its head.
+  // The sender of the body that is being read, if its head names one. Also nothing if the body
+  // arrived together with its head.
   const std::optional<ClientName>& sender() const { return sender_; }
   // Drops what has arrived of a refused body.
   void DropBody() { std::string().swap(request_.body); }  // an assignment would keep the memory

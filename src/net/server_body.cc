@@ -12,7 +12,7 @@ RequestBody::Piece ServerBody::Take() {
     const std::lock_guard lock(mutex_);
     piece = {std::exchange(pending_, {}), state_};
     lent_ = piece.bytes.size();
-    if (piece.bytes.empty() && state_ == State::kComing) told_ = false;
+    if (piece.bytes.empty() && state_ == State::kComing) notified_ = false;
     wake = std::exchange(waiting_, false);
   }
   if (wake) wake_();
@@ -23,8 +23,8 @@ void ServerBody::OnChange(Changed changed) {
   auto shared = changed ? std::make_shared<const Changed>(std::move(changed)) : nullptr;
   std::unique_lock lock(mutex_);
   changed_.swap(shared);
-  told_ = false;
-  if (!pending_.empty() || state_ != State::kComing) Tell(std::move(lock));
+  notified_ = false;
+  if (!pending_.empty() || state_ != State::kComing) Notify(std::move(lock));
 }
 
 std::size_t ServerBody::Room() {
@@ -41,7 +41,7 @@ void ServerBody::Write(std::string piece) {
   } else {
     pending_ += piece;
   }
-  Tell(std::move(lock));
+  Notify(std::move(lock));
 }
 
 void ServerBody::Finish(State state) {
@@ -49,7 +49,7 @@ void ServerBody::Finish(State state) {
   if (state_ != State::kComing) return;
   state_ = state;
   if (state == State::kBroken) pending_ = {};
-  Tell(std::move(lock));
+  Notify(std::move(lock));
 }
 
 std::size_t ServerBody::held() const {
@@ -57,11 +57,11 @@ std::size_t ServerBody::held() const {
   return pending_.size() + lent_;
 }
 
-void ServerBody::Tell(std::unique_lock<std::mutex> lock) {
+void ServerBody::Notify(std::unique_lock<std::mutex> lock) {
   const std::shared_ptr<const Changed> changed = changed_;
   // `changed` may own this body, so it is released with the last call.
   if (state_ != State::kComing) changed_.reset();
-  const bool notify = changed != nullptr && !std::exchange(told_, true);
+  const bool notify = changed != nullptr && !std::exchange(notified_, true);
   lock.unlock();
   if (notify) (*changed)();
 }

@@ -39,7 +39,7 @@ class ServerBody final : public RequestBody {
   void Finish(State state);
   // Calls `changed_` after releasing the lock, unless it was called already and no Take has come to
   // the end since.
-  void Tell(std::unique_lock<std::mutex> lock);
+  void Notify(std::unique_lock<std::mutex> lock);
 
   const std::size_t bytes_max_;
   const std::function<void()> wake_;
@@ -48,7 +48,7 @@ class ServerBody final : public RequestBody {
   std::size_t lent_ = 0;  // bytes of the last Take
   State state_ = State::kComing;
   std::shared_ptr<const Changed> changed_;
-  bool told_ = false;     // `changed_` was called, and no Take has returned no bytes since
+  bool notified_ = false;     // `changed_` was called, and no Take has returned no bytes since
   bool waiting_ = false;  // the connection, for room
 };
 

@@ -79,7 +79,7 @@ void Connection::AnswerBy(std::uint64_t number, std::unique_ptr<AnswerWork> work
 }
 
 void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
-  if (inbox_->OnLoopThread()) return HearOfStream(*stream);
+  if (inbox_->OnLoopThread()) return OnStreamChanged(*stream);
   inbox_->Post({.kind = LoopPost::Kind::kStreamNews,
                 .connection = shared_from_this(),
                 .number = 0,
@@ -89,7 +89,7 @@ void Connection::TellOfStream(const std::shared_ptr<ServerStream>& stream) {
                 .peer_address = {}});
 }
 
-void Connection::HearOfStream(ServerStream& stream) {
+void Connection::OnStreamChanged(ServerStream& stream) {
   if (closed_) stream.Close();
   stream.TellIfClosed();
   if (!closed_) loop_.MarkDirty(*this);

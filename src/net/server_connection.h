@@ -47,10 +47,10 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   // On the loop's thread.
   void OnEvents(std::uint32_t events) override;
   void Deliver(std::uint64_t number, ServerAnswer answer);
-  void HearOfStream(ServerStream& stream);
-  void HearOfRoom();
+  void OnStreamChanged(ServerStream& stream);
+  void OnRoomForBody();
   // Another thread has sent `sent` bytes of the answer to the first request; `rest` remains.
-  void HearOfSent(std::uint64_t number, std::size_t sent, std::string rest);
+  void OnAnswerSent(std::uint64_t number, std::size_t sent, std::string rest);
   // Answers with the refusal and closes the connection.
   void Refuse(const HttpRefusal& refusal);
   // See HttpCall::Vouch. On the loop's thread.
@@ -66,9 +66,9 @@ class HttpCall::Connection final : public std::enable_shared_from_this<HttpCall:
   void PrepareFlush();
   void FinishFlush();
   // Between the two the loop may send these bytes, from the front of what there is to write, and
-  // report that with HearOfWritten. Empty: nothing may be sent that way.
+  // report that with OnBytesWritten. Empty: nothing may be sent that way.
   std::string_view SendableBytes() const;
-  void HearOfWritten(std::size_t bytes);
+  void OnBytesWritten(std::size_t bytes);
   void OnDeadline(Deadline missed);
   // Takes what has arrived, and no more.
   void BeginDrain();

@@ -58,7 +58,7 @@ void Connection::AnswerDirectly(std::uint64_t number, const ServerAnswer& answer
   inbox_->Post(std::move(post), whole ? LoopInbox::Urgency::kCanWait : LoopInbox::Urgency::kNow);
 }
 
-void Connection::HearOfSent(std::uint64_t number, std::size_t sent, std::string rest) {
+void Connection::OnAnswerSent(std::uint64_t number, std::size_t sent, std::string rest) {
   if (closed_) return;
   EVERSTEP_ASSERT(number == first_number_ && !slots_.empty() && out_.empty());
   if (std::exchange(slots_.front().in_flight, false)) loop_.EndRequest();

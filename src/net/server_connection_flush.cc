@@ -34,7 +34,7 @@ std::string_view Connection::SendableBytes() const {
   return {static_cast<const char*>(first[0].iov_base), first[0].iov_len};
 }
 
-void Connection::HearOfWritten(std::size_t bytes) {
+void Connection::OnBytesWritten(std::size_t bytes) {
   if (bytes == 0) return;
   out_.Consume(bytes);
   LoopCounters::Add(loop_.counters().bytes_sent, bytes);

@@ -86,7 +86,7 @@ void Connection::TellOfRoom() {
                 .peer_address = {}});
 }
 
-void Connection::HearOfRoom() {
+void Connection::OnRoomForBody() {
   upload_full_ = false;
   Resume();
 }

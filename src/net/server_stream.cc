@@ -45,7 +45,7 @@ void ServerStream::OnChange(Changed changed, bool& wake) {
   if (changed) shared = std::make_shared<const Changed>(std::move(changed));
   const std::lock_guard lock(mutex_);
   changed_.swap(shared);
-  wake = closed_ && !writer_ended_ && !told_;
+  wake = closed_ && !writer_ended_ && !notified_;
 }
 
 std::size_t ServerStream::queued() const {
@@ -103,7 +103,7 @@ void ServerStream::TellIfClosed() {
     const std::lock_guard lock(mutex_);
     if (!closed_ || changed_ == nullptr) return;
     changed.swap(changed_);  // release whatever it holds
-    notify = !writer_ended_ && !std::exchange(told_, true);
+    notify = !writer_ended_ && !std::exchange(notified_, true);
   }
   if (notify) (*changed)();
 }

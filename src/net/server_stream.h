@@ -62,7 +62,7 @@ class ServerStream {
   bool broken_ = false;
   bool cut_off_ = false;
   bool closed_ = false;
-  bool told_ = false;
+  bool notified_ = false;
 };
 
 }  // namespace everstep

@@ -158,7 +158,7 @@ void LocalEngine::WakeClock() {
 // Fires due timers and admits queued runs. Returns when to call it again; unset: not by time.
 Timestamp LocalEngine::PollClock() {
   const Timestamp now = clock_.Now();
-  TellLeaps(now);
+  ReportLeaps(now);
   for (const auto& lane : lanes_) {
     if (lane->Backlog() > kBacklogMax) return now + kHoldBack;
   }
@@ -181,7 +181,7 @@ Timestamp LocalEngine::PollClock() {
   return again;
 }
 
-void LocalEngine::TellLeaps(Timestamp now) {
+void LocalEngine::ReportLeaps(Timestamp now) {
   for (const ClockLeap& leap : watch_ ? watch_->TakeLeaps() : std::vector<ClockLeap>()) {
     const bool harmless = leap.kind == ClockLeap::Kind::kReturned;
     Raise({"CLOCK_JUMPED", harmless ? "P3" : "P2", {}, ToString(leap)});

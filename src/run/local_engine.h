@@ -126,7 +126,7 @@ class LocalEngine final : public Engine, private LaneHost {
   void WatchClock();
   Timestamp PollClock();
   void LookAtStore();
-  void TellLeaps(Timestamp now);
+  void ReportLeaps(Timestamp now);
   void WakeClock();
   Status Recover();
 

@@ -7,7 +7,7 @@ namespace everstep {
 
 bool Timers::Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
   const std::lock_guard lock(mutex_);
-  if (due_at <= told_until_) late_.emplace(due_at, std::pair(run_id, wait_id));
+  if (due_at <= reported_until_) late_.emplace(due_at, std::pair(run_id, wait_id));
   const bool earlier = next_ == Timestamp{} || due_at < next_;
   if (earlier) next_ = due_at;
   return earlier;
@@ -30,15 +30,15 @@ Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on
     }
     if (!late_.empty()) again = late_.begin()->first;
     // Read one more than the limit: the first wait not reported determines when to poll again.
-    auto timers = store_.Read()->TimersDue({Timestamp::max(), limit - due.size() + 1, told_});
+    auto timers = store_.Read()->TimersDue({Timestamp::max(), limit - due.size() + 1, reported_});
     if (!timers) return std::move(timers).error();
     for (Timer& timer : *timers) {
       if (timer.due_at > now || due.size() >= limit) {
         again = std::min(again, timer.due_at);
         break;
       }
-      told_ = std::move(timer.place);
-      told_until_ = timer.due_at;
+      reported_ = std::move(timer.place);
+      reported_until_ = timer.due_at;
       due.push_back({timer.due_at, std::move(timer.run_id), std::move(timer.wait_id)});
     }
     next_ = again;

@@ -35,10 +35,10 @@ class Timers {
  private:
   StateStore& store_;
   std::mutex mutex_;
-  std::string told_;        // place of the last reported wait; guarded by mutex_, like all below
-  Timestamp told_until_{};  // its due time
+  std::string reported_;        // place of the last reported wait; guarded by mutex_, like all below
+  Timestamp reported_until_{};  // its due time
   Timestamp next_{};        // when to call Poll again; unset: not known
-  // Waits that became durable with a due time up to told_until_.
+  // Waits that became durable with a due time up to reported_until_.
   std::multimap<Timestamp, std::pair<RunId, std::string>> late_;
 };
 

@@ -255,13 +255,13 @@ void Api::Handle(HttpCall http) {
       bytes <= kIoTinyBodyMax ||
       (bytes <= kIoBodyMax && call->begun() - RoundBegun(call->begun()) < kIoRoundMax);
   if (small) {
-    if (!call->route().streams_body() && !BeginOnce(*call, call->body())) return;
+    if (!call->route().streams_body() && !ClaimIdempotencyKey(*call, call->body())) return;
     if (operation->where == kIoThread) return operation->run(*this, std::move(call));
   }
   const ApiCall& asked = *call;
   auto work = [this, operation, small, call = std::move(call)]() mutable {
     if (call->is_abandoned()) return;
-    if (!small && !BeginOnce(*call, call->body())) return;
+    if (!small && !ClaimIdempotencyKey(*call, call->body())) return;
     if (!ChargeBody(*call, *operation)) return;
     if (operation->where == kPool && !ReserveAnswer(*call)) return;
     operation->run(*this, std::move(call));
@@ -284,7 +284,7 @@ bool Api::ReserveAnswer(ApiCall& call) {
   return false;
 }
 
-bool Api::BeginOnce(ApiCall& call, std::string_view body) {
+bool Api::ClaimIdempotencyKey(ApiCall& call, std::string_view body) {
   const ServerRequest& request = call.request();
   if (request.method != "POST") return true;
   // Keys are scoped to their caller, and open calls have no known caller.

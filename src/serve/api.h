@@ -168,7 +168,7 @@ class Api final : public HttpHandler, private CallObserver {
   // Claims the call's Idempotency-Key for `body`, the body or a stand-in for it. Returns false if
   // the call was answered (replayed or refused). Operations with a streamed body must call
   // this themselves; for the others Handle does.
-  bool BeginOnce(ApiCall& call, std::string_view body);
+  bool ClaimIdempotencyKey(ApiCall& call, std::string_view body);
   // Charges the memory for parsing a plan and its inputs. Returns false if the call was answered.
   bool ChargeStart(ApiCall& call, std::string_view plan, std::string_view inputs);
   // Takes a share of the stream limit. Nullopt if the call was answered with an error.

@@ -59,7 +59,7 @@ Status ArtifactUpload::CheckRoom(std::uint64_t bytes) const {
 
 void ArtifactUpload::Finish() {
   // Claim the key before storing the artifact: a refused request must leave nothing behind.
-  if (!api_.BeginOnce(*call_, writer_->Seal())) return;
+  if (!api_.ClaimIdempotencyKey(*call_, writer_->Seal())) return;
   const auto stored = writer_->Finish(std::move(label_));
   if (!stored) return call_->Fail(stored.error());
   if (const Status noted = api_.artifact_owners().Add(call_->tenant(), *stored); !noted) {

@@ -172,7 +172,7 @@ Status AuditLog::Recover() {
   return Sync();
 }
 
-Result<std::uint64_t> AuditLog::Append(const AuditEntry& entry, Told told) {
+Result<std::uint64_t> AuditLog::Append(const AuditEntry& entry, OnDurable on_durable) {
   std::uint64_t seq = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -191,7 +191,7 @@ Result<std::uint64_t> AuditLog::Append(const AuditEntry& entry, Told told) {
     next_.hash = line.hash;
     pending_.text.append(line.text).push_back('\n');
     pending_.head = next_;
-    if (told) pending_.told.push_back(std::move(told));
+    if (on_durable) pending_.on_durable.push_back(std::move(on_durable));
     asked_ = true;
   }
   changed_.notify_all();
@@ -241,7 +241,7 @@ void AuditLog::Run() {
     lock.unlock();
     bool hopeless = false;
     Status outcome = Write(batch, at, hopeless);
-    for (const Told& told : batch.told) told(outcome);
+    for (const OnDurable& on_durable : batch.on_durable) on_durable(outcome);
     lock.lock();
     ++attempts_;
     writing_ = false;

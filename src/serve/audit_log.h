@@ -25,7 +25,7 @@ class AuditLog {
  public:
   // Called once, on the log's thread, when the entry is durable or its write failed. Must not block
   // and must not append. After an error the entry is kept and written when possible.
-  using Told = std::function<void(const Status&)>;
+  using OnDurable = std::function<void(const Status&)>;
 
   // Opens or creates the log. Removes what a crash left of an incomplete last line and records that
   // as "audit.cut". A log that does not match its last synced head is opened anyway, and that is
@@ -43,7 +43,7 @@ class AuditLog {
   // Returns the entry's seq; its place in the chain is then fixed. Returns zero if the entry was
   // dropped because of too many anonymous ones; it is counted. Fails with kStoreIo, without taking
   // the entry, if the log has failed for good or too much is waiting to be written (disk full).
-  Result<std::uint64_t> Append(const AuditEntry& entry, Told told = {});
+  Result<std::uint64_t> Append(const AuditEntry& entry, OnDurable on_durable = {});
   // Waits until everything appended so far is durable or its write failed.
   Status Sync();
 
@@ -56,7 +56,7 @@ class AuditLog {
   struct Batch {
     std::string text;
     AuditHead head;  // at the end of the text; `bytes` is not yet set
-    std::vector<Told> told;
+    std::vector<OnDurable> on_durable;
   };
 
   AuditLog(std::string directory, Clock& clock);

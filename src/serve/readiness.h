@@ -8,9 +8,9 @@
 
 namespace everstep {
 
-// What readiness probes are told about the store and the disk. Both are looked at once a second at
-// most and never by an io thread, so that any number of probes cost nothing and none waits for a
-// disk that does not answer. Thread-safe.
+// The answer to readiness probes, which depends on the store and the disk. Both are checked at most
+// once a second and never on an io thread, so probes cost nothing and never wait for a disk that
+// does not respond. Thread-safe.
 class Readiness {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -22,8 +22,8 @@ class Readiness {
   // `look` may block.
   explicit Readiness(std::function<Answer()> look) : look_(std::move(look)) {}
 
-  // Nothing: it is the caller's turn to call Look, on a thread that may block. Until that returns,
-  // others get the former answer, for a while.
+  // Returns nothing if the caller must call Look, on a thread that may block. Until that returns,
+  // other callers get the previous answer, for a limited time.
   std::optional<Answer> Ask(Time now);
   Answer Look();
 

@@ -5,16 +5,16 @@
 namespace everstep {
 namespace {
 
-using Told = Attempt::Told;
+using Answer = Attempt::Answer;
 
 std::string TakeError(Attempt& attempt, const Error& error) {
   if (error.code == attempt.excused) {
     const bool unknown = error.code == ErrorCode::kIndeterminate;
-    attempt.told = unknown ? Told::kIndeterminate : Told::kNotWritten;
+    attempt.answer = unknown ? Answer::kIndeterminate : Answer::kNotWritten;
     return {};
   }
   const bool rejection = KindOf(error.code) == ErrorKind::kRejection;
-  attempt.told = rejection ? Told::kRefused : Told::kNotWritten;
+  attempt.answer = rejection ? Answer::kRefused : Answer::kNotWritten;
   if (attempt.expected.refused != error.code) {
     return "was answered " + ToString(error) + ", where the reference " +
            (attempt.expected.refused ? "says " + std::string(Name(*attempt.expected.refused))
@@ -28,7 +28,7 @@ std::string TakeError(Attempt& attempt, const Error& error) {
 
 std::string TakePlace(AnswerBook& book, Attempt& attempt, const Placed& placed) {
   const ReferenceLog::Answer& expected = attempt.expected;
-  attempt.told = Told::kPlaced;
+  attempt.answer = Answer::kPlaced;
   attempt.placed = placed;
   if (expected.refused) {
     return "was accepted, but the reference says " + std::string(Name(*expected.refused));

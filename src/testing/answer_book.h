@@ -16,7 +16,7 @@ namespace everstep {
 // One send of an order. Its events carry the attempt's mark as emitted_by, which tells them apart
 // from those of every other attempt.
 struct Attempt {
-  enum class Told : std::uint8_t {
+  enum class Answer : std::uint8_t {
     kNothing,  // no answer was received
     kPlaced,
     kRefused,
@@ -28,7 +28,7 @@ struct Attempt {
   ReferenceLog::Answer expected;     // by the reference log, at the time of sending
   bool founded = true;               // everything the decision was based on is durable
   std::optional<ErrorCode> excused;  // the failure of its write, which is also a valid answer
-  Told told = Told::kNothing;
+  Answer answer = Answer::kNothing;
   std::optional<Placed> placed;
 };
 

@@ -10,7 +10,7 @@
 namespace everstep {
 namespace {
 
-using Told = Attempt::Told;
+using Answer = Attempt::Answer;
 
 std::string At(const RunId& run_id, EventSeq seq) {
   return run_id.value() + " runSeq " + std::to_string(seq.value());
@@ -26,13 +26,13 @@ std::map<std::string, std::size_t> CountMarks(const StoredLog& log) {
 
 // Calls `expect` for each attempt with this answer, and with the number of its events that exist.
 template <typename Expect>
-Findings CheckMarks(const StoredLog& log, const AnswerBook& book, const std::set<Told>& told,
+Findings CheckMarks(const StoredLog& log, const AnswerBook& book, const std::set<Answer>& answers,
                     const Expect& expect) {
   Findings findings;
   const auto marks = CountMarks(log);
   for (std::size_t number = 0; number < book.attempts().size(); ++number) {
     const Attempt& attempt = book.attempts()[number];
-    if (!told.contains(attempt.told)) continue;
+    if (!answers.contains(attempt.answer)) continue;
     const auto found = marks.find(AnswerBook::MarkOf(number));
     const std::size_t there = found == marks.end() ? 0 : found->second;
     const std::string fault = expect(attempt, there);
@@ -134,7 +134,7 @@ Result<StoredLog> ReadStoredLog(StateStore& store) {
 
 Findings CheckAcknowledged(const StoredLog& log, const AnswerBook& book,
                            const ReferenceLog& reference) {
-  return CheckMarks(log, book, {Told::kPlaced}, [&](const Attempt& attempt, std::size_t there) {
+  return CheckMarks(log, book, {Answer::kPlaced}, [&](const Attempt& attempt, std::size_t there) {
     const RunId& run_id = attempt.order.run_id;
     const ReferenceLog::Run* model = reference.Find(run_id);
     const bool purged = model == nullptr || model->incarnation != attempt.expected.incarnation;
@@ -157,14 +157,14 @@ Findings CheckAcknowledged(const StoredLog& log, const AnswerBook& book,
 }
 
 Findings CheckRefused(const StoredLog& log, const AnswerBook& book) {
-  return CheckMarks(log, book, {Told::kRefused, Told::kNotWritten},
+  return CheckMarks(log, book, {Answer::kRefused, Answer::kNotWritten},
                     [](const Attempt&, std::size_t there) {
                       return std::string(there == 0 ? "" : "was refused but exists");
                     });
 }
 
 Findings CheckWholeOrNothing(const StoredLog& log, const AnswerBook& book) {
-  return CheckMarks(log, book, {Told::kNothing, Told::kIndeterminate},
+  return CheckMarks(log, book, {Answer::kNothing, Answer::kIndeterminate},
                     [](const Attempt& attempt, std::size_t there) {
                       const bool whole = there == 0 || there == attempt.expected.new_events;
                       return std::string(whole ? "" : "exists only in part");

@@ -92,8 +92,8 @@ void RunWitness::CheckEnd(const Event& event) {
   if (event.type == EventType::kRunCompleted) {
     if (ending()) Wrong("completes a run that was failing or being cancelled");
     for (StepIndex step = 0; step < plan_->steps.size(); ++step) {
-      const Came came = CameOf(step);
-      if (came == Came::kNot || came == Came::kFailed) {
+      const StepEnd end = EndOf(step);
+      if (end == StepEnd::kNone || end == StepEnd::kFailed) {
         Wrong("completes a run whose step " + plan_->steps[step].step_id + " did not succeed");
       }
     }
@@ -140,27 +140,27 @@ bool RunWitness::UndoIsOver(StepIndex step) const {
          (undo->status == EntityStatus::kFailed && !undo->will_retry);
 }
 
-RunWitness::Came RunWitness::CameOf(StepIndex step) const {
+RunWitness::StepEnd RunWitness::EndOf(StepIndex step) const {
   const PlanStep& spec = plan_->steps[step];
   const Unit* unit = Find(spec.step_id);
-  if (unit == nullptr) return Came::kNot;
-  if (unit->status == EntityStatus::kSuccess) return Came::kThrough;
+  if (unit == nullptr) return StepEnd::kNone;
+  if (unit->status == EntityStatus::kSuccess) return StepEnd::kSucceeded;
   if (unit->status == EntityStatus::kSkipped) {
-    return unit->code == "DEPENDENCY_FAILED" ? Came::kFailed : Came::kSkipped;
+    return unit->code == "DEPENDENCY_FAILED" ? StepEnd::kFailed : StepEnd::kSkipped;
   }
-  if (unit->status != EntityStatus::kFailed || unit->will_retry) return Came::kNot;
-  if (unit->was_ending) return Came::kFailed;
+  if (unit->status != EntityStatus::kFailed || unit->will_retry) return StepEnd::kNone;
+  if (unit->was_ending) return StepEnd::kFailed;
   switch (spec.on_failure) {
     case PlanStep::OnFailure::kContinue:
-      return Came::kThrough;
+      return StepEnd::kSucceeded;
     case PlanStep::OnFailure::kFallback:
-      return CameOf(spec.fallback);
+      return EndOf(spec.fallback);
     case PlanStep::OnFailure::kHold:
-      return unit->items > 0 ? Came::kFailed : Came::kNot;
+      return unit->items > 0 ? StepEnd::kFailed : StepEnd::kNone;
     case PlanStep::OnFailure::kFail:
       break;
   }
-  return Came::kFailed;
+  return StepEnd::kFailed;
 }
 
 void RunWitness::TakeStep(const Event& event, Timestamp now) {
@@ -249,11 +249,11 @@ void RunWitness::CheckOrder(StepIndex step) {
   if (ending()) Wrong("starts while the run is ending");
   bool through = spec.depends_on.empty();
   for (const StepIndex dependency : spec.depends_on) {
-    const Came came = CameOf(dependency);
+    const StepEnd end = EndOf(dependency);
     const std::string& id = plan_->steps[dependency].step_id;
-    if (came == Came::kNot) Wrong("starts before " + id + " has ended");
-    if (came == Came::kFailed) Wrong("starts although " + id + " failed");
-    through = through || came == Came::kThrough;
+    if (end == StepEnd::kNone) Wrong("starts before " + id + " has ended");
+    if (end == StepEnd::kFailed) Wrong("starts although " + id + " failed");
+    through = through || end == StepEnd::kSucceeded;
   }
   if (!through) Wrong("starts although all its dependencies were skipped");
   if (spec.fallback_of == kNoStep) return;
@@ -337,7 +337,7 @@ void RunWitness::TakeFailed(const UnitKey& key, Unit& unit, const Event& event, 
   if (fatal) failing_ = true;
   // If a fallback fails, the step it replaces fails with it.
   if (key.role != UnitKey::Role::kStep || unit.will_retry) return;
-  if (spec.fallback_of != kNoStep && CameOf(spec.fallback_of) == Came::kFailed) failing_ = true;
+  if (spec.fallback_of != kNoStep && EndOf(spec.fallback_of) == StepEnd::kFailed) failing_ = true;
 }
 
 // Checks the conditions of failures that the engine itself declares.
@@ -368,7 +368,7 @@ void RunWitness::TakeSkipped(const UnitKey& key, Unit& unit, const Event& event)
   }
   if (key.role == UnitKey::Role::kStep && !unit.skip_ordered) {
     for (const StepIndex dependency : plan_->steps[key.step].depends_on) {
-      if (CameOf(dependency) == Came::kNot) {
+      if (EndOf(dependency) == StepEnd::kNone) {
         Wrong("skips before " + plan_->steps[dependency].step_id + " has ended");
       }
     }

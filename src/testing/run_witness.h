@@ -64,7 +64,7 @@ class RunWitness {
   const std::set<std::string>& deliveries() const { return deliveries_; }
 
  private:
-  enum class Came : std::uint8_t { kNot, kThrough, kSkipped, kFailed };
+  enum class StepEnd : std::uint8_t { kNone, kSucceeded, kSkipped, kFailed };
 
   void TakeRun(const Event& event);
   void TakeStep(const Event& event, Timestamp now);
@@ -82,7 +82,7 @@ class RunWitness {
   void TakeChild(const Event& event);
   void TakeSignal(const Event& event);
   void CheckEnd(const Event& event);
-  Came CameOf(StepIndex step) const;
+  StepEnd EndOf(StepIndex step) const;
   bool IsLoop(const UnitKey& key) const;
   bool FallbackIsGone(const UnitKey& key) const;
   bool UndoIsOver(StepIndex step) const;

@@ -165,8 +165,8 @@ void Simulation::Await(std::optional<Call>& call) {
                       : ToString(answers[i].error())));
     }
     Count(attempt);
-    if (attempt.told == Attempt::Told::kIndeterminate ||
-        attempt.told == Attempt::Told::kNotWritten) {
+    if (attempt.answer == Attempt::Answer::kIndeterminate ||
+        attempt.answer == Attempt::Answer::kNotWritten) {
       to_repeat_.push_back(number);
     }
     if (!wrong.empty()) Find("answer", {"order " + std::to_string(number) + " " + wrong});
@@ -176,21 +176,21 @@ void Simulation::Await(std::optional<Call>& call) {
 
 void Simulation::Count(const Attempt& attempt) {
   SimulationCounts& counts = report_.counts;
-  switch (attempt.told) {
-    case Attempt::Told::kPlaced:
+  switch (attempt.answer) {
+    case Attempt::Answer::kPlaced:
       counts.events += attempt.expected.new_events;
       counts.duplicates += attempt.placed->duplicate ? 1 : 0;
       break;
-    case Attempt::Told::kRefused:
+    case Attempt::Answer::kRefused:
       ++counts.refused;
       break;
-    case Attempt::Told::kNotWritten:
+    case Attempt::Answer::kNotWritten:
       ++(attempt.excused == ErrorCode::kStoreFull ? counts.store_full : counts.store_stopped);
       break;
-    case Attempt::Told::kIndeterminate:
+    case Attempt::Answer::kIndeterminate:
       ++counts.indeterminate;
       break;
-    case Attempt::Told::kNothing:
+    case Attempt::Answer::kNothing:
       ++counts.unanswered;
       break;
   }

@@ -121,7 +121,7 @@ void StoreGrows(std::size_t runs, BenchReport& report) {
     if (window == 0) resident_at_tenth = ResidentMegabytes();
   }
   report.Add("CPU, last tenth / first tenth", micros.back() / micros.front(), "x");
-  report.AtMost("memory added by the resting runs behind the first tenth",
+  report.AtMost("memory added by the resting runs after the first tenth",
                 ResidentMegabytes() - resident_at_tenth, "MB", 100);
   report.Add("memory for runs (bounded by a setting)",
              static_cast<double>(log->Health("tenant_acme").memory_bytes) / 1048576.0, "MB");
@@ -146,7 +146,7 @@ void Folding(BenchReport& report) {
   AppendAll(log, Dialect::kNative, work);
   const double long_history = SnapshotMicros(log, long_run);
   report.Add("snapshot of a run of 10 steps, p50", short_history, "µs");
-  report.AtMost("the same behind 200,000 further events / before", long_history / short_history,
+  report.AtMost("the same after 200,000 more events / before", long_history / short_history,
                 "x", 1.5);
 
   // Decode and fold the stored records of a run of ten steps.
