@@ -16,7 +16,7 @@ class SendBatch {
  public:
   static constexpr std::size_t kMost = 128;
 
-  // Not usable where the system does not allow io_uring.
+  // Not usable where the system does not allow io_uring, and from then on if it refuses to send.
   SendBatch();
   ~SendBatch();
   SendBatch(const SendBatch&) = delete;
@@ -27,8 +27,8 @@ class SendBatch {
   // At most kMost may be added. The bytes must stay valid until Send has returned.
   void Add(int fd, std::string_view bytes);
   // Never blocks. Returns how many bytes of each were sent, in the order in which they were added.
-  // Zero means that there is no room or that the connection is broken; sending by itself shows
-  // which.
+  // Zero means that there is no room, that the connection is broken, or that the batch is not
+  // usable; sending by itself shows which.
   std::span<const std::size_t> Send();
 
  private:

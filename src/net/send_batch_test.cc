@@ -1,6 +1,7 @@
 #include "net/send_batch.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -96,6 +97,23 @@ TEST_F(SendBatchTest, SendsPartOfALargeOne) {
   const std::size_t sent = batch_.Send()[0];
   EXPECT_GT(sent, 0U);
   EXPECT_LT(sent, much.size());
+}
+
+// Like a system that does not allow io_uring: there is no descriptor for a ring.
+TEST(SendBatch, WithoutARingEachIsLeftToItsCaller) {
+  const Pair pair = Connected();
+  rlimit allowed{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &allowed), 0);
+  const rlimit none{0, allowed.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  SendBatch batch;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &allowed), 0);
+  EXPECT_FALSE(batch.usable());
+  batch.Add(pair.ours.get(), "a");
+  batch.Add(pair.ours.get(), "b");
+  const auto sent = batch.Send();
+  EXPECT_EQ(std::vector(sent.begin(), sent.end()), (std::vector<std::size_t>{0, 0}));
+  EXPECT_EQ(Received(pair), "");
 }
 
 TEST_F(SendBatchTest, NothingToSend) { EXPECT_TRUE(batch_.Send().empty()); }
