@@ -372,8 +372,16 @@ expect "an answer of 5xx is logged" 'grep request.failed slow.err | grep -q "\"s
 stop slow
 begin dev serve --listen 127.0.0.1:0 --dev --data devdata
 wait_for "says 'listening on ' dev.out"
+url=$(sed -n 's/^listening on //p' dev.out | head -n 1)
+server=$child
+begin worker bench serve --as-worker "$url"
+worker=$child
+wait_for 'curl -s "$url/v1/workers" | grep -q "\"name\":\"bench\""'
+child=$server
 stop dev
 expect "--dev prints a warning" 'says "WARNING: --dev: no authentication" dev.out && says server.dev dev.err'
+kill -TERM "$worker"
+expect "a worker of the bench ends on SIGTERM although its server is gone" 'wait_for "! kill -0 $worker 2>/dev/null"'
 
 # ---- completion
 run completion bash

@@ -1,10 +1,17 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <future>
 
 #include "base/assert.h"
+#include "base/unique_fd.h"
 #include "bench/bench_child.h"
 #include "bench/load_client.h"
 #include "bench/serve_parts.h"
 #include "everstep/worker.h"
+#include "interrupt.h"
 #include "machine/state.h"
 #include "wire/api_types.h"
 
@@ -177,9 +184,21 @@ bool ServeAsWorker(const std::string& url, std::size_t slots) {
   options.name = "bench";
   options.slots = static_cast<std::uint32_t>(slots);
   options.threads = 1;
+  options.drain_timeout = std::chrono::milliseconds(1'000);
   Worker worker(options);
   worker.Handle(std::string(kKind), [](const TaskCall&) { return TaskResult::Success("1"); });
-  return worker.Run().has_value();
+  std::array<int, 2> ends{};
+  EVERSTEP_ASSERT(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  const UniqueFd over(ends[0]);  // at its end when the worker has ended by itself
+  auto ended = std::async(std::launch::async, [&worker, open = UniqueFd(ends[1])]() mutable {
+    const bool ok = worker.Run().has_value();
+    open.Close();
+    return ok;
+  });
+  while (!Interrupted() && !WaitForInput(over.get(), std::chrono::milliseconds(-1))) {
+  }
+  worker.Stop();
+  return ended.get();
 }
 
 }  // namespace everstep::cli
