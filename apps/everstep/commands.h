@@ -60,6 +60,7 @@ extern const Command kBenchAppend;
 extern const Command kBenchRun;
 extern const Command kBenchServe;
 extern const Command kBenchBus;
+extern const Command kBenchLoad;
 extern const Command kVersion;
 extern const Command kHelp;
 
@@ -73,8 +74,8 @@ inline constexpr const Command* kCommands[] = {
     &kLogRead,    &kLogSnapshot, &kLogTimeline, &kLogRuns,     &kLogVerify,    &kLogBackup,
     &kLogRestore, &kLogSalvage,  &kLogCompact,  &kLogRetain,   &kLogHealth,    &kTokenCreate,
     &kTokenList,  &kTokenRevoke, &kTokenRotate, &kAuditVerify, &kDoctor,       &kCompletion,
-    &kDemo,       &kBenchAppend, &kBenchRun,    &kBenchServe,  &kBenchBus,     &kVersion,
-    &kHelp,
+    &kDemo,       &kBenchAppend, &kBenchRun,    &kBenchServe,  &kBenchBus,     &kBenchLoad,
+    &kVersion,    &kHelp,
 };
 
 }  // namespace everstep::cli

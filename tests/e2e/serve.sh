@@ -374,6 +374,10 @@ begin dev serve --listen 127.0.0.1:0 --dev --data devdata
 wait_for "says 'listening on ' dev.out"
 url=$(sed -n 's/^listening on //p' dev.out | head -n 1)
 server=$child
+run bench load "$url/livez" --in-flight 2 --duration 100ms --expect ok
+expect "bench load measures a server" '((status == 0)) && says requests/s'
+run bench load "$url/livez" --expect "no such text"
+expect "bench load ends when an answer is not as expected" '((status == 10)) && says "answered 200" err'
 begin worker bench serve --as-worker "$url"
 worker=$child
 wait_for 'curl -s "$url/v1/workers" | grep -q "\"name\":\"bench\""'

@@ -14,18 +14,31 @@
 #include <cstdlib>
 
 #include "base/assert.h"
+#include "net/http_text.h"
 
 namespace everstep::cli {
 namespace {
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-constexpr std::string_view kLength = "\r\nContent-Length: ";
 constexpr std::size_t kReadBytes = 256 << 10;
 
 std::size_t NumberAt(std::string_view text) {
   std::size_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+// The value of Content-Length in the lines of a head, each of which ends with CRLF.
+std::size_t LengthOf(std::string_view lines) {
+  constexpr std::string_view kName = "content-length:";
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find("\r\n"));
+    if (EqualsIgnoringCase(line.substr(0, kName.size()), kName)) {
+      return NumberAt(Trim(line.substr(kName.size())));
+    }
+    lines.remove_prefix(line.size() + 2);
+  }
+  return 0;
 }
 
 [[noreturn]] void Unexpected(const LoadClient::Answer& answer) {
@@ -42,7 +55,7 @@ UniqueFd ConnectTo(const std::string& address) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(NumberAt(address.substr(colon + 1))));
-  EVERSTEP_ASSERT(::inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr) == 1);
+  if (::inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr) != 1) return {};
   if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) {
     return {};
   }
@@ -94,9 +107,7 @@ bool LoadClient::Read(Connection& connection, Answer& answer) {
   const std::size_t end = input.find(kHeadEnd);
   if (end == std::string_view::npos) return false;
   const std::string_view head = input.substr(0, end + 2);
-  const std::size_t length_at = head.find(kLength);
-  const std::size_t length =
-      length_at == std::string_view::npos ? 0 : NumberAt(head.substr(length_at + kLength.size()));
+  const std::size_t length = LengthOf(head);
   if (input.size() < end + kHeadEnd.size() + length) return false;
   answer.status = static_cast<int>(NumberAt(head.substr(head.find(' ') + 1)));
   answer.body = input.substr(end + kHeadEnd.size(), length);

@@ -13,7 +13,8 @@
 namespace everstep::cli {
 
 // Keep-alive connections to one server, driven by one thread with as little work as possible, so
-// that the server is measured and not the client. Aborts if the server closes a connection.
+// that the server is measured and not the client. Answers must have a Content-Length or no body.
+// Aborts if the server closes a connection.
 class LoadClient {
  public:
   struct Answer {
@@ -59,7 +60,7 @@ class LoadClient {
   std::size_t busy_ = 0;
 };
 
-// Connects to an IPv4 "address:port". Returns an invalid descriptor on failure.
+// Connects to an IPv4 "address:port". Returns an invalid descriptor if that is not possible.
 UniqueFd ConnectTo(const std::string& address);
 
 }  // namespace everstep::cli
