@@ -139,7 +139,7 @@ TEST_F(LaneFairness, OnlyQuickChecksAreDoneWhereRequestsAreRead) {
                                      "\nsteps: [{stepId: a, kind: noop}]\n");
     request.inputs = inputs;
     EXPECT_TRUE(engine_->Prepare(request));  // the plan is known now
-    return engine_->IsReadyFor(request);
+    return engine_->ReadyProgram(request) != nullptr;
   };
   EXPECT_TRUE(is_ready("concurrencyKey: fixed"));
   EXPECT_FALSE(is_ready("concurrencyKey: '{{ 1 + 1 }}'"));

@@ -64,6 +64,9 @@ class LocalEngine final : public Engine, private LaneHost {
     StartOrder order;
   };
   Result<Prepared> Prepare(const StartRequest& request);
+  // Likewise, with the program that the caller has found already.
+  Result<Prepared> Prepare(const StartRequest& request,
+                           std::shared_ptr<const CompiledProgram> program);
   void Post(RunId run_id, LaneOrder order);
   void Submit(Prepared start) { Post(start.run_id, {start.run_id, std::move(start.order)}); }
 
@@ -81,9 +84,13 @@ class LocalEngine final : public Engine, private LaneHost {
   ProgramLibrary& library() { return library_; }
   // Whether the runs that the previous process left have been recovered.
   bool recovered() const { return recovered_.load(); }
-  // Whether Prepare needs no disk read, fetch, expression or pattern: the plan is compiled, has no
-  // child plans, its concurrency key is not computed, and its inputs are quick to check.
-  bool IsReadyFor(const StartRequest& request);
+  // Returns the program of the request if Prepare needs no disk read, fetch, expression or pattern
+  // for it: it is compiled, has no child plans, its concurrency key is not computed, and its inputs
+  // are quick to check. Null otherwise.
+  std::shared_ptr<const CompiledProgram> ReadyProgram(const StartRequest& request);
+  // Likewise, for the program `ref` and the other members of the request.
+  std::shared_ptr<const CompiledProgram> ReadyProgram(const StartRequest& request,
+                                                      const ProgramRef& ref);
   // Like EngineOptions::on_end, but receives the run itself, while it is still in memory. The
   // listener must stay valid until another one is set and no lane is calling it. Null: none.
   using EndListener = std::function<void(const Execution&)>;

@@ -94,13 +94,19 @@ Status LocalEngine::AddChildren(const CompiledProgram& program, const std::strin
   return Ok();
 }
 
-bool LocalEngine::IsReadyFor(const StartRequest& request) {
+std::shared_ptr<const CompiledProgram> LocalEngine::ReadyProgram(const StartRequest& request) {
+  if (request.plan_ref) return nullptr;
+  return ReadyProgram(request, {request.format, ToHex(Sha256(request.plan))});
+}
+
+std::shared_ptr<const CompiledProgram> LocalEngine::ReadyProgram(const StartRequest& request,
+                                                                 const ProgramRef& ref) {
   constexpr std::size_t kQuickInputBytesMax = 64 * 1024;
-  if (request.plan_ref || !recovered()) return false;
-  if (request.inputs.size() > kQuickInputBytesMax) return false;
-  const auto program = library_.Known({request.format, ToHex(Sha256(request.plan))});
-  return program != nullptr && !program->computes_concurrency_key() &&
-         program->children().empty() && program->checks_inputs_quickly();
+  if (!recovered() || request.inputs.size() > kQuickInputBytesMax) return nullptr;
+  auto program = library_.Known(ref);
+  const bool is_ready = program != nullptr && !program->computes_concurrency_key() &&
+                        program->children().empty() && program->checks_inputs_quickly();
+  return is_ready ? std::move(program) : nullptr;
 }
 
 Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) {
@@ -108,13 +114,20 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   if (!named) return named.error();
   auto program = ProgramFor(request);
   if (!program) return std::move(program).error();
-  const auto inputs = (*program)->CheckInputs(request.inputs);
+  return Prepare(request, *std::move(program));
+}
+
+Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request,
+                                                   std::shared_ptr<const CompiledProgram> program) {
+  const Status named = CheckNames(request);
+  if (!named) return named.error();
+  const auto inputs = program->CheckInputs(request.inputs);
   if (!inputs) return inputs.error();
 
   Prepared prepared;
   RunOrigin& origin = prepared.order.origin;
   origin.scope = {request.tenant_id, request.project_id, request.environment_id,
-                  std::string((*program)->id()), std::string((*program)->version())};
+                  std::string(program->id()), std::string(program->version())};
   origin.inputs = ToJson(*inputs);
   origin.uri = request.plan_ref ? request.plan_ref->uri : request.plan_uri;
   origin.request_id = request.request_id;
@@ -122,12 +135,12 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   origin.trigger_source = request.trigger_source;
   origin.traceparent = request.traceparent;
   origin.tracestate = request.tracestate;
-  origin.priority = request.priority.value_or((*program)->priority());
+  origin.priority = request.priority.value_or(program->priority());
   if (request.start_at) origin.start_at = *request.start_at;
-  auto key = (*program)->ConcurrencyKeyFor(*inputs);
+  auto key = program->ConcurrencyKeyFor(*inputs);
   if (!key) return std::move(key).error();
   origin.concurrency_key = *std::move(key);
-  const Status children = AddChildren(**program, origin.uri, 0, origin.children);
+  const Status children = AddChildren(*program, origin.uri, 0, origin.children);
   if (!children) return children.error();
 
   if (!request.run_id.empty()) {
@@ -142,7 +155,7 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request) 
   } else {
     prepared.run_id = RunId(NewUuid(random_));
   }
-  prepared.order.program = std::move(*program);
+  prepared.order.program = std::move(program);
   return prepared;
 }
 

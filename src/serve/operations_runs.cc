@@ -7,6 +7,7 @@
 #include "base/timestamp.h"
 #include "engine/run_snapshot.h"
 #include "event/identifier.h"
+#include "run/run_progress.h"
 #include "serve/etag.h"
 #include "serve/operations.h"
 #include "serve/query_reader.h"
@@ -42,17 +43,20 @@ void AnswerAt(ApiCall& call, std::uint64_t seq, std::string body) {
   call.Json(200, std::move(body), std::move(headers));
 }
 
-// Calls `done` when the run has ended or `wait` is over.
+// Calls `answer` with the run when it has ended or `wait` is over.
 enum class MayHaveEnded : bool { kNo, kYes };
-void WaitForEnd(Api& api, ApiCall& call, const std::string& run_id, std::chrono::milliseconds wait,
-                MayHaveEnded before, std::function<void(const Result<RunView>&)> done) {
-  call.ReleaseReserve();
-  api.end_waiters().Add(
-      run_id, wait,
-      [&api, party = call.party(), run_id, done = std::move(done)](const RunView* view) {
-        if (view != nullptr) return done(*view);
-        api.RunOnPool(party, [&api, run_id, done] { done(api.engine().View(run_id)); });
-      });
+void WaitForEnd(Api& api, const CallPtr& call, const std::string& run_id,
+                std::chrono::milliseconds wait, MayHaveEnded before,
+                std::function<void(ApiCall&, const RunView&)> answer) {
+  call->ReleaseReserve();
+  api.end_waiters().Add(run_id, wait,
+                        [&api, call, run_id, answer = std::move(answer)](const RunView* ended) {
+                          if (ended != nullptr) return answer(*call, *ended);
+                          api.RunOnPool(call->party(), [&api, call, run_id, answer] {
+                            const auto view = api.engine().View(run_id);
+                            view ? answer(*call, *view) : call->Fail(view.error());
+                          });
+                        });
   if (before == MayHaveEnded::kNo) return;
   const auto run = api.engine().store().Read()->FindRun(RunId(run_id));
   if (run && *run && IsTerminal((*run)->state.status)) api.end_waiters().Ended(run_id);
@@ -79,12 +83,11 @@ void AnswerStarted(Api& api, const CallPtr& call, const Result<StartedRun>& star
     return call->Json(status, ToWire(*started), {{"Location", std::move(location)}});
   }
   if (started->existing) before = MayHaveEnded::kYes;
-  WaitForEnd(api, *call, started->run_id, *wait, before,
-             [call, status, location = std::move(location)](const Result<RunView>& view) {
-               if (!view) return call->Fail(view.error());
-               HttpHeaders headers = HeadersAt(view->last_event_seq);
+  WaitForEnd(api, call, started->run_id, *wait, before,
+             [status, location = std::move(location)](ApiCall& asked, const RunView& view) {
+               HttpHeaders headers = HeadersAt(view.last_event_seq);
                headers.emplace_back("Location", location);
-               call->Json(status, ToWire(*view), std::move(headers));
+               asked.Json(status, ToWire(view), std::move(headers));
              });
 }
 
@@ -111,11 +114,25 @@ Status CheckStart(const StartBody& body) {
   return error;
 }
 
-// Checks that the plan is given in exactly one way, and loads the document of a registered plan.
-Status ResolvePlan(Api& api, const ApiCall& call, StartBody& body) {
+bool NamesOnePlan(const StartBody& body) {
   const int ways = int(!body.start.plan.empty()) + int(body.start.plan_ref.has_value()) +
                    int(!body.plan_id.empty());
-  if (ways != 1) {
+  return ways == 1;
+}
+
+// Returns the program of a start that needs neither disk nor network; null if it does.
+std::shared_ptr<const CompiledProgram> ReadyProgram(Api& api, const ApiCall& call,
+                                                    const StartBody& body) {
+  if (!NamesOnePlan(body)) return nullptr;
+  if (body.plan_id.empty()) return api.engine().ReadyProgram(body.start);
+  const auto known = api.plans().Known(call.tenant(), body.plan_id, body.plan_version);
+  if (!known) return nullptr;
+  return api.engine().ReadyProgram(body.start, {std::string(kPlanFormat), known->sha256});
+}
+
+// Checks that the plan is given in exactly one way, and loads the document of a registered plan.
+Status ResolvePlan(Api& api, const ApiCall& call, StartBody& body) {
+  if (!NamesOnePlan(body)) {
     return Error{ErrorCode::kSchemaValidationFailed,
                  "missing or ambiguous plan",
                  {{"", "needs exactly one of plan, planRef and planId"}}};
@@ -129,9 +146,12 @@ Status ResolvePlan(Api& api, const ApiCall& call, StartBody& body) {
   return Ok();
 }
 
+void AnswerRun(ApiCall& call, const RunView& view) {
+  AnswerAt(call, view.last_event_seq, ToWire(view));
+}
 void AnswerView(ApiCall& call, const Result<RunView>& view) {
   if (!view) return call.Fail(view.error());
-  AnswerAt(call, view->last_event_seq, ToWire(*view));
+  AnswerRun(call, *view);
 }
 
 void AnswerDecision(ApiCall& call, const Result<SignalDecision>& decision) {
@@ -190,9 +210,8 @@ void StartRun(Api& api, CallPtr call) {
   // Derive the run id from the Idempotency-Key, so that even a retry after a restart, when the
   // answer is no longer known, starts no second run.
   if (start.run_id.empty() && start.request_id.empty()) start.request_id = call->IdOfKey();
-  // A plan that is already compiled needs neither disk nor network; start it on this thread.
-  if (body->plan_id.empty() && !start.plan_ref && api.engine().IsReadyFor(start)) {
-    auto prepared = api.engine().Prepare(start);
+  if (auto program = ReadyProgram(api, *call, *body)) {
+    auto prepared = api.engine().Prepare(start, std::move(program));
     if (!prepared) return FailToStart(*call, prepared.error());
     prepared->order.answer = [&api, call, wait](const Result<StartedRun>& started) {
       // The start is reported as durable before anything that follows from it, including the end.
@@ -246,8 +265,7 @@ void GetRun(Api& api, CallPtr call) {
   const std::string run_id = call->Parameter("runId");
   if (!api.FindRun(*call, run_id)) return;
   if (!wait || wait->count() == 0) return AnswerView(*call, api.engine().View(run_id));
-  WaitForEnd(api, *call, run_id, *wait, MayHaveEnded::kYes,
-             [call](const Result<RunView>& view) { AnswerView(*call, view); });
+  WaitForEnd(api, call, run_id, *wait, MayHaveEnded::kYes, AnswerRun);
 }
 
 void CancelRun(Api& api, CallPtr call) {

@@ -1,7 +1,6 @@
 #include "serve/plan_registry.h"
 
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "base/sha256.h"
@@ -15,6 +14,11 @@ Error NotFound(const std::string& plan_id, const std::string& version) {
   std::string text = "there is no plan " + plan_id;
   if (!version.empty()) text += " of version " + version;
   return {ErrorCode::kPlanNotFound, std::move(text), {}};
+}
+
+std::string KnownAs(const std::string& tenant_id, const std::string& plan_id,
+                    const std::string& version) {
+  return tenant_id + '\0' + PlanRegistry::NameOf(plan_id, version);
 }
 
 }  // namespace
@@ -58,10 +62,44 @@ Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenan
     return store_.PutDocuments(documents);
   });
   if (!put) return put.error();
+  if (!registered.existing) ForgetNewest(tenant_id, registered.plan.plan_id);
   return registered;
 }
 
+void PlanRegistry::ForgetNewest(const std::string& tenant_id, const std::string& plan_id) {
+  const std::lock_guard lock(mutex_);
+  ++registered_;
+  known_.erase(KnownAs(tenant_id, plan_id, ""));
+}
+
+std::optional<RegisteredPlan> PlanRegistry::Known(const std::string& tenant_id,
+                                                  const std::string& plan_id,
+                                                  const std::string& version) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(KnownAs(tenant_id, plan_id, version));
+  if (found == known_.end()) return std::nullopt;
+  return found->second;
+}
+
 Result<RegisteredPlan> PlanRegistry::Find(const std::string& tenant_id, const std::string& plan_id,
+                                          const std::string& version) {
+  if (auto known = Known(tenant_id, plan_id, version)) return *std::move(known);
+  std::uint64_t registered_before = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    registered_before = registered_;
+  }
+  auto plan = Read(tenant_id, plan_id, version);
+  if (!plan) return plan;
+  const std::lock_guard lock(mutex_);
+  // If a version was registered meanwhile, `plan` may no longer be the newest.
+  if (registered_ != registered_before) return plan;
+  if (known_.size() >= kKnownMax) known_.clear();
+  known_.insert_or_assign(KnownAs(tenant_id, plan_id, version), *plan);
+  return plan;
+}
+
+Result<RegisteredPlan> PlanRegistry::Read(const std::string& tenant_id, const std::string& plan_id,
                                           const std::string& version) {
   if (!version.empty()) {
     const auto found = store_.Read()->FindDocument(

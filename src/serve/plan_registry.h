@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,9 +38,11 @@ void Describe(F& f, RegisteredPlan& plan) {
 }
 
 // The plans registered by tenants. A registered version refers to the same document forever.
-// Thread-safe; blocks on the store.
+// Thread-safe; blocks on the store, except for Known.
 class PlanRegistry {
  public:
+  static constexpr std::size_t kKnownMax = 1'024;
+
   PlanRegistry(StateStore& store, Committer& committer, ProgramLibrary& library, Clock& clock);
 
   struct Registered {
@@ -49,6 +55,9 @@ class PlanRegistry {
   // An empty version finds the one registered last. kPlanNotFound if there is none.
   Result<RegisteredPlan> Find(const std::string& tenant_id, const std::string& plan_id,
                               const std::string& version);
+  // What Find returns, if it is in memory: it was found before, and at most kKnownMax are kept.
+  std::optional<RegisteredPlan> Known(const std::string& tenant_id, const std::string& plan_id,
+                                      const std::string& version) const;
   // Sorted by id and version; `after` is the last name of the previous page (see NameOf).
   Result<std::vector<RegisteredPlan>> List(const std::string& tenant_id, const std::string& plan_id,
                                            const std::string& after, std::size_t limit);
@@ -60,10 +69,20 @@ class PlanRegistry {
   static std::string NameOf(const std::string& plan_id, const std::string& version);
 
  private:
+  Result<RegisteredPlan> Read(const std::string& tenant_id, const std::string& plan_id,
+                              const std::string& version);
+  // Makes Find read again which version of the plan is the newest.
+  void ForgetNewest(const std::string& tenant_id, const std::string& plan_id);
+
   StateStore& store_;
   Committer& committer_;
   ProgramLibrary& library_;
   Clock& clock_;
+  mutable std::mutex mutex_;
+  // By tenant, id and version; an empty version stands for the newest. Guarded by mutex_, like the
+  // next one.
+  std::unordered_map<std::string, RegisteredPlan> known_;
+  std::uint64_t registered_ = 0;  // versions since the start
 };
 
 }  // namespace everstep

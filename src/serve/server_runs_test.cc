@@ -118,6 +118,25 @@ TEST_F(ServerRunsTest, ARunIsStartedFromARegisteredPlan) {
   EXPECT_EQ(Start(R"({"planId":"greet","planVersion":"2"})").Code(), "PLAN_NOT_FOUND");
 }
 
+TEST_F(ServerRunsTest, EveryStartUsesTheVersionRegisteredLast) {
+  const std::string second =
+      "metadata: {planId: greet, planVersion: '2'}\n"
+      "steps: [{stepId: hello, kind: noop}]\n";
+  for (const std::string& plan : {std::string(kEcho), second}) {
+    ASSERT_EQ(Post("/v1/plans", plan).status, 201);
+    const std::string version = plan == second ? "2" : "1";
+    // The first start reads the plan from the store, the others find it in memory.
+    for (int i = 0; i < 3; ++i) {
+      const ServerReply ended = Post("/v1/runs?wait=60s", R"({"planId":"greet"})");
+      EXPECT_EQ(ended.Text("planVersion"), version) << ended.body;
+      EXPECT_EQ(ended.Text("status"), "COMPLETED");
+      const ServerReply refused = Start(R"({"planId":"greet","inputs":{"nme":"x"}})");
+      EXPECT_EQ(refused.Code(), "INVALID_INPUT");
+      EXPECT_EQ(Start(R"({"planId":"greet","plan":"x"})").Code(), "SCHEMA_VALIDATION_FAILED");
+    }
+  }
+}
+
 TEST_F(ServerRunsTest, ARunIsStartedFromAPlanRefWhoseDigestIsRight) {
   const std::string path = bench_.directory() + "/plan.yaml";
   std::ofstream(path) << kEcho;
