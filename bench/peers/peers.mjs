@@ -1,7 +1,8 @@
-// Runs the same workload on Everstep, Restate and DBOS, one after another on this machine and with
-// the same client: runs of one and of ten trivial durable steps, each started over HTTP and awaited.
+// Runs the same workload on Everstep, Restate and DBOS, one after another on this machine: runs of one and
+// of ten trivial durable steps. The client is the same for all, `everstep bench load`; each run is one
+// request, which is answered when the run has ended.
 // Usage: node peers.mjs EVERSTEP [--seconds N] [--only NAME]
-import { spawn, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import http from "node:http";
 import net from "node:net";
@@ -75,11 +76,10 @@ function cpuOf(...roots) {
   return rows.filter((row) => wanted.has(row.pid)).reduce((sum, row) => sum + row.cpu, 0);
 }
 
-const agent = new http.Agent({ keepAlive: true, maxSockets: 256 });
 function call(port, method, target, body) {
   return new Promise((done, failed) => {
     const headers = body === undefined ? {} : { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) };
-    const request = http.request({ host: "127.0.0.1", port, method, path: target, agent, headers }, (response) => {
+    const request = http.request({ host: "127.0.0.1", port, method, path: target, headers }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (piece) => (text += piece));
@@ -103,28 +103,31 @@ async function untilReady(look) {
   }
 }
 
-// ---- the engines: start, run(steps), the processes that count as server and as worker, stop
+// ---- the engines: start, the request of a run, the processes that count as server and as worker, stop
 
-async function startEverstep() {
+async function startEverstep(startWorker) {
   const port = await freePort();
-  const server = start(everstep, ["serve", "--dev", "--data", path.join(scratch, "everstep"), "--listen", `127.0.0.1:${port}`]);
+  const data = path.join(scratch, `everstep-${children.length}`);
+  const server = start(everstep, ["serve", "--dev", "--data", data, "--listen", `127.0.0.1:${port}`]);
   await untilReady(() => call(port, "GET", "/readyz"));
-  const worker = start(everstep, ["bench", "serve", "--as-worker", `http://127.0.0.1:${port}`]);
-  const start_body = (steps) =>
-    JSON.stringify({
-      plan: JSON.stringify({
-        metadata: { planId: `bench${steps}`, planVersion: "1" },
-        steps: Array.from({ length: steps }, (_, i) => ({ stepId: `s${i}`, kind: "bench.work" })),
-      }),
-    });
-  const bodies = { 1: start_body(1), 10: start_body(10) };
-  const run = async (steps) => {
-    const { runId } = JSON.parse(await call(port, "POST", "/v1/runs", bodies[steps]));
-    const view = JSON.parse(await call(port, "GET", `/v1/runs/${runId}?wait=60s`));
-    if (view.status !== "COMPLETED") throw new Error(`the run is ${view.status}`);
-  };
-  return { run, server: () => cpuOf(server.pid), worker: () => cpuOf(worker.pid), stop: async () => { await stop(worker); await stop(server); } };
+  for (const steps of [1, 10]) {
+    const plan = {
+      metadata: { planId: `bench${steps}`, planVersion: "1" },
+      steps: Array.from({ length: steps }, (_, i) => ({ stepId: `s${i}`, kind: "bench.work" })),
+    };
+    await call(port, "POST", "/v1/plans", JSON.stringify(plan));
+  }
+  const worker = startWorker(`http://127.0.0.1:${port}`);
+  const request = (steps) => ({
+    port,
+    target: "/v1/runs?wait=60s",
+    body: JSON.stringify({ planId: `bench${steps}`, planVersion: "1" }),
+    expect: '"status":"COMPLETED"',
+  });
+  return { request, server: () => cpuOf(server.pid), worker: () => cpuOf(worker.pid), stop: async () => { await stop(worker); await stop(server); } };
 }
+const ownWorker = (url) => start(everstep, ["bench", "serve", "--as-worker", url]);
+const nodeWorker = (url) => start(process.execPath, [path.join(here, "everstep_worker.mjs"), url]);
 
 async function startRestate(partitions) {
   const [ingress, admin, fabric, endpoint] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
@@ -143,15 +146,14 @@ async function startRestate(partitions) {
   const server = start(binary, ["--node-name=bench", `--base-dir=${base}`], env, { detached: true });
   await untilReady(() => call(admin, "GET", "/health"));
   await untilReady(() => call(admin, "POST", "/deployments", JSON.stringify({ uri: `http://127.0.0.1:${endpoint}` })));
-  const run = (steps) => call(ingress, "POST", steps === 10 ? "/bench/ten" : "/bench/one");
-  await untilReady(() => run(1));
+  const request = (steps) => ({ port: ingress, target: steps === 10 ? "/bench/ten" : "/bench/one", body: "{}", expect: String(steps) });
   const stopAll = async () => {
     // The npm package starts the server as a child of a wrapper process.
     try { process.kill(-server.pid, "SIGTERM"); } catch { /* it has ended */ }
     await stop(server);
     await stop(worker);
   };
-  return { run, server: () => cpuOf(server.pid), worker: () => cpuOf(worker.pid), stop: stopAll };
+  return { request, server: () => cpuOf(server.pid), worker: () => cpuOf(worker.pid), stop: stopAll };
 }
 
 async function startDbos() {
@@ -168,42 +170,45 @@ async function startDbos() {
   await untilReady(async () => createdb());
   const url = `postgresql://postgres@127.0.0.1:${database}/bench`;
   const worker = start(process.execPath, [path.join(here, "dbos_worker.mjs"), String(port), url]);
-  const run = (steps) => call(port, "POST", steps === 10 ? "/ten" : "/one");
-  await untilReady(() => run(1));
-  return { run, server: () => cpuOf(server.pid), worker: () => cpuOf(worker.pid), stop: async () => { await stop(worker); await stop(server); } };
+  const request = (steps) => ({ port, target: steps === 10 ? "/ten" : "/one", body: "{}", expect: String(steps) });
+  return { request, server: () => cpuOf(server.pid), worker: () => cpuOf(worker.pid), stop: async () => { await stop(worker); await stop(server); } };
 }
 
 // ---- measuring
 
-const quantile = (sorted, q) => sorted[Math.floor(q * (sorted.length - 1))];
+// Sends the request of a run again and again; returns the figures by name.
+function load(request, in_flight, duration) {
+  const results = path.join(scratch, "load.json");
+  fs.rmSync(results, { force: true });
+  const url = `http://127.0.0.1:${request.port}${request.target}`;
+  const args = ["bench", "load", url, "--body", request.body, "--expect", request.expect,
+    "--in-flight", String(in_flight), "--duration", `${Math.round(duration * 1000)}ms`, "--json", results];
+  return new Promise((done, failed) => {
+    execFile(everstep, args, (error, _, text) => {
+      if (error) return failed(new Error(text || error.message));
+      done(Object.fromEntries(JSON.parse(fs.readFileSync(results, "utf8")).map((row) => [row.metric, row.value])));
+    });
+  });
+}
 
 async function measure(engine, steps, in_flight) {
-  const until = performance.now() + seconds * 1000;
-  const times = [];
-  const before = { wall: performance.now(), server: engine.server(), worker: engine.worker() };
-  const one = async () => {
-    while (performance.now() < until) {
-      const begun = performance.now();
-      await engine.run(steps);
-      times.push(performance.now() - begun);
-    }
-  };
-  await Promise.all(Array.from({ length: in_flight }, one));
-  const wall = (performance.now() - before.wall) / 1000;
-  const all = times.length * steps;
-  times.sort((a, b) => a - b);
+  const before = { server: engine.server(), worker: engine.worker() };
+  const sent = await load(engine.request(steps), in_flight, seconds);
+  const all = sent.requests * steps;
   return {
     steps, in_flight,
-    rate: all / wall,
-    p50: quantile(times, 0.5),
-    p99: quantile(times, 0.99),
+    rate: sent.rate * steps,
+    p50: sent.p50,
+    p99: sent.p99,
+    client: sent["client CPU"] / steps,
     server: ((engine.server() - before.server) / all) * 1e6,
     worker: ((engine.worker() - before.worker) / all) * 1e6,
   };
 }
 
 const engines = [
-  ["everstep", startEverstep, "every event synced before it counts; auth off (--dev)"],
+  ["everstep", () => startEverstep(ownWorker), "its worker in C++; every event synced before it counts; auth off (--dev)"],
+  ["everstep-js", () => startEverstep(nodeWorker), "the same with a worker on Node.js, as the others have"],
   ["restate-2", () => startRestate(2), "default-num-partitions=2; its log is synced (default)"],
   ["restate", () => startRestate(undefined), "its defaults; its log is synced (default)"],
   ["dbos", startDbos, "PostgreSQL with fsync=on, synchronous_commit=on (defaults)"],
@@ -217,16 +222,17 @@ async function main() {
   for (const [name, begin, durability] of engines) {
     if (only !== "" && only !== name) continue;
     console.log(`\n${name}: ${durability}`);
-    console.log(row("", "steps/run", "in flight", "steps/s", "p50 ms", "p99 ms", "server µs", "worker µs"));
+    console.log(row("", "steps/run", "in flight", "steps/s", "p50 ms", "p99 ms", "server µs", "worker µs", "client µs"));
     try {
       const engine = await begin();
-      for (let i = 0; i < 50; i++) await engine.run(10);
+      await untilReady(() => load(engine.request(10), 1, 0.1));
+      await load(engine.request(10), 16, 2);
       const rows = [];
       for (const steps of [10, 1]) {
         for (const in_flight of [1, 16, 64]) {
           const r = await measure(engine, steps, in_flight);
           rows.push(r);
-          console.log(row("", String(steps), String(in_flight), figure(r.rate), figure(r.p50), figure(r.p99), figure(r.server), figure(r.worker)));
+          console.log(row("", String(steps), String(in_flight), figure(r.rate), figure(r.p50), figure(r.p99), figure(r.server), figure(r.worker), figure(r.client)));
         }
       }
       results.set(name, rows);
@@ -235,13 +241,14 @@ async function main() {
       console.log(`  not measured: ${error.message}`);
     }
   }
-  const ours = results.get("everstep");
-  if (ours === undefined) return;
-  console.log("\nEverstep compared: factor of steps per second / factor of server CPU per step");
-  console.log(row("", ...ours.map((r) => `${r.steps}x${r.in_flight}`)));
-  for (const [name, rows] of results) {
-    if (name === "everstep") continue;
-    console.log(row(name, ...rows.map((r, i) => `${(ours[i].rate / r.rate).toFixed(1)} / ${(r.server / ours[i].server).toFixed(1)}`)));
+  for (const [mine, ours] of results) {
+    if (!mine.startsWith("everstep")) continue;
+    console.log(`\n${mine} compared: factor of steps per second / factor of server CPU per step`);
+    console.log(row("", ...ours.map((r) => `${r.steps}x${r.in_flight}`)));
+    for (const [name, rows] of results) {
+      if (name.startsWith("everstep")) continue;
+      console.log(row(name, ...rows.map((r, i) => `${(ours[i].rate / r.rate).toFixed(1)} / ${(r.server / ours[i].server).toFixed(1)}`)));
+    }
   }
 }
 
