@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench bench-peers bench-devkit fuzz chaos format check clean
+.PHONY: help run build test bench bench-http bench-peers bench-devkit fuzz chaos format check clean
 
 help:
 	@echo 'make run      build everstep and run a plan worth watching; interrupted, it goes on when run again'
@@ -15,6 +15,7 @@ help:
 	@echo 'make build    build PRESET (dev, release, asan, tsan); default: dev'
 	@echo 'make bench    measure; a table here, build/bench.json for machines'
 	@echo 'make bench-devkit Workflow DevKit on Everstep beside its other worlds; needs npm'
+	@echo 'make bench-http   our HTTP server and clients beside Boost.Beast and libcurl'
 	@echo 'make bench-peers  the same work on Restate and DBOS beside ours; needs npm'
 	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS (default: 60)'
 	@echo 'make chaos    kill applications and their server at random, each for CHAOS_SECONDS (default: 75)'
@@ -45,6 +46,10 @@ bench:
 bench-devkit:
 	@tools/setup build
 	@tools/bench-devkit $(BENCH_ARGS)
+
+bench-http:
+	@tools/setup build bench
+	@tools/bench-http
 
 bench-peers:
 	@tools/setup build

@@ -36,4 +36,15 @@ if(benchmarks AND benchmark_FOUND)
     benchmark::benchmark_main)
 endif()
 
+# Compares src/net with Boost.Beast; only `make bench-http` needs Boost and builds it.
+find_path(beast boost/beast.hpp)
+if(beast)
+  file(GLOB http_benchmarks CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/http/*.cc)
+  add_executable(everstep-bench-http EXCLUDE_FROM_ALL ${http_benchmarks}
+    ${CMAKE_SOURCE_DIR}/apps/everstep/bench/load_client.cc
+    ${CMAKE_SOURCE_DIR}/apps/everstep/bench/workload.cc)
+  target_include_directories(everstep-bench-http PRIVATE ${CMAKE_SOURCE_DIR}/apps/everstep)
+  target_link_libraries(everstep-bench-http PRIVATE everstep_internal PkgConfig::curl)
+endif()
+
 add_custom_target(programs DEPENDS ${EVERSTEP_PROGRAMS})
