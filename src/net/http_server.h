@@ -213,8 +213,8 @@ struct HttpServerOptions {
   std::size_t stream_bytes_max = 1 << 20;  // queued for one slow reader, which is then cut off
   // Bytes of a streamed body that the handler has not taken; beyond it the socket is not read.
   std::size_t upload_bytes_max = 256 << 10;
-  // Bodies and answers in flight on all connections; beyond it 503. See MemoryAccount for the shares
-  // of tenants.
+  // Bodies and answers in flight on all connections; beyond it 503. See MemoryAccount for the
+  // shares of tenants.
   std::size_t memory_bytes_max = 256 << 20;
   std::chrono::milliseconds head_timeout{10'000};  // from the first byte of a head to its last: 408
   // The minimum rate of a body in bytes per second, averaged over its duration. A body that falls

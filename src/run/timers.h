@@ -35,9 +35,9 @@ class Timers {
  private:
   StateStore& store_;
   std::mutex mutex_;
-  std::string reported_;        // place of the last reported wait; guarded by mutex_, like all below
+  std::string reported_;        // place of the last reported wait; guarded by mutex_, like the rest
   Timestamp reported_until_{};  // its due time
-  Timestamp next_{};        // when to call Poll again; unset: not known
+  Timestamp next_{};            // when to call Poll again; unset: not known
   // Waits that became durable with a due time up to reported_until_.
   std::multimap<Timestamp, std::pair<RunId, std::string>> late_;
 };
