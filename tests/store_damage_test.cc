@@ -94,16 +94,16 @@ class Specimen {
     const auto reader = store.Read();
     for (const RunScribe* scribe : runs_) {
       const std::string& id = scribe->run_id().value();
-      const auto told = incomplete.find(id);
+      const auto reported = incomplete.find(id);
       const auto run = reader->FindRun(scribe->run_id());
       ASSERT_TRUE(run) << what;
       const auto events = *run ? reader->ReadEvents(**run, {}) : std::vector<Event>();
       ASSERT_TRUE(events) << what << ": " << ToString(events.error());
       ASSERT_TRUE(std::ranges::equal(*events, std::span(scribe->log()).first(events->size())))
           << what << ": " << id;
-      if (told != incomplete.end()) {
-        EXPECT_EQ(told->second->events_kept, events->size()) << what << ": " << id;
-        EXPECT_FALSE(told->second->missing.empty()) << what << ": " << id;
+      if (reported != incomplete.end()) {
+        EXPECT_EQ(reported->second->events_kept, events->size()) << what << ": " << id;
+        EXPECT_FALSE(reported->second->missing.empty()) << what << ": " << id;
       } else {
         // With damage, possibly no trace is left of a run's last events.
         EXPECT_TRUE(events->size() == scribe->log().size() || damaged) << what << ": " << id;

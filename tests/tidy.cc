@@ -71,6 +71,17 @@ constexpr std::array kBannedCalls = {
 
 constexpr std::array<std::string_view, 4> kLeftovers = {"TODO", "FIXME", "XXX", "HACK"};
 
+struct UnclearWord {
+  std::string_view word;
+  std::string_view instead;
+};
+
+constexpr std::array kUnclearWords = {
+    UnclearWord{"told", "say what is reported, logged, notified or asked"},
+    UnclearWord{"he", "name the caller, the user or the process"},
+    UnclearWord{"his", "name the caller, the user or the process"},
+};
+
 constexpr std::array<std::string_view, 7> kEmptyWords = {"Manager", "Helper", "Util", "Utils",
                                                          "Info",    "Data",   "V2"};
 
@@ -131,6 +142,16 @@ std::vector<Finding> FindLeftovers(const SourceFile& file) {
   if (file.path.starts_with("tests/tidy")) return findings;  // these words are named there
   for (const std::string_view word : kLeftovers) {
     FindWords(file, file.text, word, std::string(word) + " left in the text", findings);
+  }
+  return findings;
+}
+
+std::vector<Finding> FindUnclearWords(const SourceFile& file) {
+  std::vector<Finding> findings;
+  if (file.path.starts_with("tests/tidy")) return findings;  // these words are named there
+  for (const UnclearWord& unclear : kUnclearWords) {
+    const std::string what = std::string(unclear.word) + ": " + std::string(unclear.instead);
+    FindWords(file, file.text, unclear.word, what, findings);
   }
   return findings;
 }

@@ -16,6 +16,8 @@ namespace everstep {
 std::vector<Finding> FindBannedCalls(const SourceFile& file);
 // Leftover notes to oneself.
 std::vector<Finding> FindLeftovers(const SourceFile& file);
+// Words that make a sentence unclear, in code, comments, texts and documents.
+std::vector<Finding> FindUnclearWords(const SourceFile& file);
 // Types whose names say nothing: Manager, Helper …
 std::vector<Finding> FindEmptyNames(const SourceFile& file);
 // Folders that collect whatever has no home.

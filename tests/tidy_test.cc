@@ -19,8 +19,9 @@ using Rule = std::vector<Finding> (*)(const SourceFile&);
 constexpr int kDesignRules = 18;  // rows of the table in docs/decisions.md
 
 const std::vector<SourceFile>& Sources() {
-  static const std::vector<SourceFile> files = ReadSources(
-      {"include", "src", "apps", "tests", "bench", "fuzz", "examples", "tools", "cmake"});
+  static const std::vector<SourceFile> files =
+      ReadSources({"include", "src", "apps", "tests", "bench", "fuzz", "examples", "tools", "cmake",
+                   "docs", "schemas", "sdk"});
   return files;
 }
 
@@ -38,6 +39,7 @@ std::string Planted(Rule rule, std::string path, std::string text) {
 
 TEST(TidyTest, TheWorldIsBehindPorts) { ExpectNoneBreaks(FindBannedCalls); }
 TEST(TidyTest, NoLeftoverNotes) { ExpectNoneBreaks(FindLeftovers); }
+TEST(TidyTest, TextsAreClear) { ExpectNoneBreaks(FindUnclearWords); }
 TEST(TidyTest, TypeNamesSaySomething) { ExpectNoneBreaks(FindEmptyNames); }
 TEST(TidyTest, FoldersSayWhatTheyHold) { ExpectNoneBreaks(FindAtticFolders); }
 TEST(TidyTest, LinesFitTheScreen) { ExpectNoneBreaks(FindLongLines); }
@@ -139,6 +141,14 @@ TEST(TidyRulesTest, LeftoversAreFoundInCodeAndScripts) {
     EXPECT_NE(Planted(FindLeftovers, "tools/a", "# " + word + "\n"), "") << word;
     EXPECT_EQ(Planted(FindLeftovers, "src/base/a.cc", "// A" + word + "S\n"), "") << word;
   }
+}
+
+TEST(TidyRulesTest, UnclearWordsAreFoundInCommentsLiteralsAndDocuments) {
+  const std::string word = "told";
+  EXPECT_NE(Planted(FindUnclearWords, "src/a.cc", "// Stops when " + word + "."), "");
+  EXPECT_NE(Planted(FindUnclearWords, "src/a.cc", "Fail(\"was " + word + "\");"), "");
+  EXPECT_NE(Planted(FindUnclearWords, "docs/a.md", "The server is " + word + " so."), "");
+  EXPECT_EQ(Planted(FindUnclearWords, "src/a.cc", "// Sells " + word + "er goods."), "");
 }
 
 TEST(TidyRulesTest, EmptyTypeNamesAreFound) {

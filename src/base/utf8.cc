@@ -3,23 +3,18 @@
 #include <algorithm>
 
 namespace everstep {
-namespace {
-
-bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-}  // namespace
 
 std::size_t CharacterSize(std::string_view text, std::size_t at) {
   std::size_t end = at + 1;
-  while (end < text.size() && Continues(text[end])) ++end;
+  while (end < text.size() && ContinuesCharacter(text[end])) ++end;
   return end - at;
 }
 
 std::size_t CountCharacters(std::string_view text) {
   if (text.empty()) return 0;
   // The first byte always begins a character.
-  return 1 + static_cast<std::size_t>(
-                 std::count_if(text.begin() + 1, text.end(), [](char c) { return !Continues(c); }));
+  return 1 + static_cast<std::size_t>(std::count_if(text.begin() + 1, text.end(),
+                                                    [](char c) { return !ContinuesCharacter(c); }));
 }
 
 std::string_view CharacterAt(std::string_view text, std::int64_t index) {
@@ -37,7 +32,7 @@ std::string_view CharacterAt(std::string_view text, std::int64_t index) {
 
 std::string_view CutAtCharacter(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
-  while (bytes_max > 0 && Continues(text[bytes_max])) --bytes_max;
+  while (bytes_max > 0 && ContinuesCharacter(text[bytes_max])) --bytes_max;
   return text.substr(0, bytes_max);
 }
 

@@ -10,6 +10,9 @@ namespace everstep {
 // Functions on text by characters (code points). All accept arbitrary bytes: the result for invalid
 // UTF-8 is unspecified, but nothing outside the text is read.
 
+// Whether `c` is a byte of a character other than its first.
+constexpr bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
 // The size in bytes of the character at `at`.
 std::size_t CharacterSize(std::string_view text, std::size_t at);
 std::size_t CountCharacters(std::string_view text);

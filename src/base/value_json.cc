@@ -10,6 +10,7 @@
 #include "base/content_count.h"
 #include "base/json.h"
 #include "base/unique_keys.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 namespace everstep {
@@ -53,12 +54,9 @@ class ValueReader {
   const char* Within(std::string_view name, const char* fault) {
     constexpr std::size_t kNameBytesMax = 64;
     std::string part = "/";
-    if (name.size() > kNameBytesMax) {
-      std::size_t end = kNameBytesMax;
-      while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
-      name = name.substr(0, end);
+    for (const char c : CutAtCharacter(name, kNameBytesMax)) {
+      part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
     }
-    for (const char c : name) part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
     where_.insert(0, part);
     return fault;
   }

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Answers when told to.
+// Answers when the test asks for it.
 class ScriptedSink final : public Sink {
  public:
   bool takes_whole_batches() const override { return whole; }

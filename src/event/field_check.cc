@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/sha256.h"
 #include "base/timestamp.h"
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "event/identifier.h"
 
@@ -47,27 +48,20 @@ void Add(std::vector<Fault>& faults, std::string pointer, std::string message) {
   if (faults.size() < kFaultsMax) faults.push_back({std::move(pointer), std::move(message)});
 }
 
-std::size_t Characters(std::string_view text) {
-  std::size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return count;
-}
-
 bool HasLength(std::string_view text, const FieldRule& rule) {
   // A text never has more characters than bytes, so the common case needs no counting.
   if (text.size() < rule.length_min) return false;
-  return text.size() <= rule.length_max || Characters(text) <= rule.length_max;
+  return text.size() <= rule.length_max || CountCharacters(text) <= rule.length_max;
 }
 
 bool IsNameUpTo(std::size_t length_max, std::string_view text) {
   if (length_max == kNameCharactersMax) return IsName(text);
-  if (text.empty() || Characters(text) > length_max) return false;
+  if (text.empty() || CountCharacters(text) > length_max) return false;
   // Check a long name in pieces of at most kNameCharactersMax bytes, cut between characters.
   while (!text.empty()) {
-    std::size_t size = std::min(text.size(), kNameCharactersMax);
-    while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
-    if (!IsName(text.substr(0, size))) return false;
-    text.remove_prefix(size);
+    const std::string_view piece = CutAtCharacter(text, kNameCharactersMax);
+    if (!IsName(piece)) return false;
+    text.remove_prefix(piece.size());
   }
   return true;
 }

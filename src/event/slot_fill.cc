@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "event/catalogue.h"
 #include "event/identifier.h"
 #include "event/json_document.h"
@@ -31,25 +32,18 @@ void FillIfEmpty(std::string& target, std::string_view value) {
   if (target.empty()) target = value;
 }
 
-// Truncates at a character boundary.
-std::string_view Cut(std::string_view text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xc0) == 0x80) --bytes_max;
-  return text.substr(0, bytes_max);
-}
-
 // An error is a message or an object. Anything that is not a valid code or message is kept in the
 // payload only.
 void FillError(const FoundField& found, EventFacts& facts) {
   std::string_view text;
   if (!found.value.get(text)) {
-    FillIfEmpty(facts.error_message, Cut(text, kErrorMessageBytesMax));
+    FillIfEmpty(facts.error_message, CutAtCharacter(text, kErrorMessageBytesMax));
     return;
   }
   simdjson::dom::object error;
   if (found.value.get(error)) return;
   if (!error["message"].get(text)) {
-    FillIfEmpty(facts.error_message, Cut(text, kErrorMessageBytesMax));
+    FillIfEmpty(facts.error_message, CutAtCharacter(text, kErrorMessageBytesMax));
   }
   if (!error["code"].get(text) && IsName(text)) FillIfEmpty(facts.error_code, text);
 }

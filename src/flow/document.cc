@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "flow/document_parser.h"
 
 namespace everstep {
@@ -14,8 +15,6 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::size_t kRepeatedKeysShown = 100;
 constexpr std::size_t kSmallMap = 16;
-
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 // The byte offset of a position.
 std::size_t ByteAt(std::string_view source, Position position) {
@@ -28,7 +27,7 @@ std::size_t ByteAt(std::string_view source, Position position) {
   if (at == 0 && source.starts_with(kByteOrderMark)) at = kByteOrderMark.size();
   for (std::uint32_t column = 1; column < position.column && at < source.size(); ++column) {
     ++at;
-    while (at < source.size() && IsContinuation(source[at])) ++at;
+    while (at < source.size() && ContinuesCharacter(source[at])) ++at;
   }
   return at;
 }
@@ -42,7 +41,7 @@ Position PositionOf(std::string_view source, std::size_t byte) {
     start = i + 1;
   }
   for (std::size_t i = start; i < byte && i < source.size(); ++i) {
-    if (!IsContinuation(source[i])) ++position.column;
+    if (!ContinuesCharacter(source[i])) ++position.column;
   }
   return position;
 }

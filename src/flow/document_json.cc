@@ -144,7 +144,7 @@ class JsonParser {
       if (static_cast<unsigned char>(c) < 0x20) {
         return Fail("a control character inside a string; write it as an escape, such as \\n");
       }
-      if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) ++continuations_;
+      if (ContinuesCharacter(c)) ++continuations_;
     }
     return Fail("the string is not terminated; '\"' is missing");
   }
@@ -165,7 +165,7 @@ class JsonParser {
         if (!ReadEscape(text)) return false;
         continue;
       }
-      if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) ++continuations_;
+      if (ContinuesCharacter(c)) ++continuations_;
       text.push_back(c);
       ++at_;
     }

@@ -235,7 +235,7 @@ void Execution::GiveUpOnTools(Turn& turn) {
   const std::map<ActivityNo, Delivery> silent = under_way_;
   for (const auto& [no, delivery] : silent) {
     if (OutlivesEnding(no)) continue;
-    FailActivity(turn, no, Cancelled("it did not stop when told to"));
+    FailActivity(turn, no, Cancelled("it did not stop when asked to"));
   }
 }
 

@@ -294,14 +294,14 @@ TEST_F(AuditLogTest, ALogWithoutItsKeyIsNotOpened) {
 }
 
 TEST_F(AuditLogTest, CallersAreNotifiedWhenTheirEntryIsDurable) {
-  std::atomic<int> told{0};
+  std::atomic<int> answers{0};
   AuditEntry entry;
   entry.action = "x";
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(log_->Append(entry, [&](const Status& status) { told += status ? 1 : 100; }));
+    ASSERT_TRUE(log_->Append(entry, [&](const Status& status) { answers += status ? 1 : 100; }));
   }
   ASSERT_TRUE(log_->Sync());
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(answers, 3);
   EXPECT_EQ(log_->head().seq, 3U);
 }
 

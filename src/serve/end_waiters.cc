@@ -66,10 +66,10 @@ void EndWaiters::Ended(const std::string& run_id) {
 }
 
 void EndWaiters::Ended(const std::string& run_id, const std::function<RunView()>& see) {
-  const auto told = Take(run_id);
-  if (told.empty()) return;
+  const auto waiters = Take(run_id);
+  if (waiters.empty()) return;
   const RunView view = see();
-  for (const Done& done : told) done(&view);
+  for (const Done& done : waiters) done(&view);
 }
 
 void EndWaiters::Loop() {

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A connection that takes nothing until it is told to.
+// A connection that accepts nothing until the test asks for it.
 class HeldStream final : public ReplyStream {
  public:
   explicit HeldStream(bool held) : held_(held) {}

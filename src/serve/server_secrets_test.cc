@@ -106,7 +106,7 @@ TEST_F(ServerSecretsTest, NothingReadableContainsASecret) {
   const std::string lease = ToText(poll.Json().Get("tasks").At(0).Get("token"));
   Post("/v1/workers/" + worker + "/poll", "{\"reports\":[{\"token\":" + JsonQuote(lease) +
                                               ",\"error\":{\"code\":\"" + "ODD" +
-                                              "\",\"message\":\"I was told " + kCanary +
+                                              "\",\"message\":\"the secret is " + kCanary +
                                               "\",\"details\":{\"k\":\"" + kCanary + "\"}}}]}");
   ReadEverything(run);
   Get(token_, "/v1/runs/" + run + "?wait=9s");

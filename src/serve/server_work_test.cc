@@ -118,9 +118,9 @@ TEST_F(ServerWorkTest, TheWorkerIsToldToStopUnwantedTasks) {
   const std::string run = bench_.StartRun(token_, kFar);
   const std::string task = TakeTask();
   ASSERT_EQ(bench_.Post(token_, "/v1/runs/" + run + "/cancel", "{}").status, 200);
-  const ServerReply told =
+  const ServerReply answer =
       Poll("{\"heartbeats\":[" + JsonQuote(task) + R"(],"max":1,"waitMs":9000})");
-  EXPECT_EQ(ToText(told.Json().Get("stop").At(0)), task) << told.body;
+  EXPECT_EQ(ToText(answer.Json().Get("stop").At(0)), task) << answer.body;
 }
 
 TEST_F(ServerWorkTest, ADrainingWorkerGetsNoTasksAndMayStillReport) {

@@ -245,9 +245,8 @@ constexpr Setting kTable[] = {
      0,
      256},
     {"engine.memory", "", kBytes,
-     "for runs with work under way; beyond it those that were not used lately are read from the "
-     "log "
-     "again when they go on",
+     "for runs with work under way; beyond it, the least recently used are read from the log again "
+     "when they go on",
      Runs<&EngineOptions::memory_bytes_max>},
     {"engine.pauseTimeout", "", kDuration,
      "a paused run whose steps still run after this time raises an alert",

@@ -4,7 +4,7 @@
 
 namespace everstep {
 
-// A clock that moves only when told to.
+// A clock that moves only when asked to.
 class ManualClock final : public Clock {
  public:
   Timestamp Now() override { return now_; }

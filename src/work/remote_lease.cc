@@ -50,8 +50,8 @@ void RemoteWork::State::Cancel(RemoteTask& task, bool force, Outcalls& out) {
     return;
   }
   RemoteWorker& worker = *task.worker;
-  const bool told = std::ranges::find(worker.stop, task.token) != worker.stop.end();
-  if (!told) worker.stop.push_back(task.token);
+  const bool listed = std::ranges::find(worker.stop, task.token) != worker.stop.end();
+  if (!listed) worker.stop.push_back(task.token);
   if (force) {
     out.cancelled.push_back({task.task.id, task.reports});
     End(task, out);

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "base/utf8.h"
+
 namespace everstep {
 namespace {
 
@@ -22,12 +24,9 @@ std::optional<std::uint32_t> CodeUnit(std::string_view text) {
 }
 
 std::string Utf8Of(std::uint32_t point) {
-  const auto byte = [](std::uint32_t bits) { return static_cast<char>(bits); };
-  const auto tail = [&](int shift) { return byte(0x80 | ((point >> shift) & 0x3f)); };
-  if (point < 0x80) return {byte(point)};
-  if (point < 0x800) return {byte(0xc0 | (point >> 6)), tail(0)};
-  if (point < 0x10000) return {byte(0xe0 | (point >> 12)), tail(6), tail(0)};
-  return {byte(0xf0 | (point >> 18)), tail(12), tail(6), tail(0)};
+  std::string text;
+  AppendCharacter(point, text);
+  return text;
 }
 
 // The escape with which the text begins, if it does.

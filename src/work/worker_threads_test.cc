@@ -12,9 +12,9 @@ namespace everstep {
 namespace {
 
 std::thread::id RunAndTellThread(WorkerThreads& threads) {
-  std::promise<std::thread::id> told;
-  threads.Run([&told] { told.set_value(std::this_thread::get_id()); });
-  return told.get_future().get();
+  std::promise<std::thread::id> id;
+  threads.Run([&id] { id.set_value(std::this_thread::get_id()); });
+  return id.get_future().get();
 }
 
 TEST(WorkerThreadsThreaded, AtMostThreadsMaxRunAtATime) {

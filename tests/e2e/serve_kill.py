@@ -3,7 +3,7 @@
 usage: serve_kill.py PROGRAM DIRECTORY KILLS SOAK_SECONDS SEED
 
 Clients repeat a request without an answer under the same key until it has one, as the
-documentation tells them to. What they were told is all that is judged against.
+documentation tells them to. Only the answers that they got are judged.
 """
 
 import http.client
@@ -116,7 +116,7 @@ class Client:
         return answer.status, json.loads(text) if is_json and text else text
 
     def until_answered(self, method, path, body, headers, stop):
-        """Retries until there is an answer that does not ask to retry. None if told to stop."""
+        """Retries until there is an answer that does not ask to retry. None if asked to stop."""
         while not stop.is_set():
             answer = self.once(method, path, body, headers)
             if answer and answer[0] < 500 and answer[0] != 409:
@@ -175,10 +175,10 @@ class Load:
                 return
             status, document = answer
             expect(status == 200, f"append of {run} {step}: {status} {document}")
-            told = document["results"][-1]
-            expect("appended" in told, f"append of {run} {step}: {told}")
+            answer = document["results"][-1]
+            expect("appended" in answer, f"append of {run} {step}: {answer}")
             with self.lock:
-                self.appended[run, step] = told["appended"]["eventId"]
+                self.appended[run, step] = answer["appended"]["eventId"]
             count += 1
 
     def start_runs(self, number):

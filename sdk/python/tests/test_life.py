@@ -48,7 +48,7 @@ class LifeTest(unittest.TestCase):
     def test_a_handler_that_outlasts_its_worker_keeps_its_slot_in_the_next(self) -> None:
         work = ScriptedWork([task("old")])
         worker = everstep.Worker(self.serve(work), slots=1, drain_timeout=0.05)
-        begun, told, go = threading.Event(), threading.Event(), threading.Event()
+        begun, stopping, go = threading.Event(), threading.Event(), threading.Event()
         order: List[str] = []
 
         @worker.task("job")
@@ -56,14 +56,14 @@ class LifeTest(unittest.TestCase):
             order.append(ctx.step_id + " begins")
             begun.set()
             if ctx.step_id == "old" and ctx.cancelled.wait(10):
-                told.set()
+                stopping.set()
                 go.wait(10)
             order.append(ctx.step_id + " ends")
             return ctx.step_id
 
         with worker:
             self.assertTrue(begun.wait(10))
-        self.assertTrue(told.wait(10))
+        self.assertTrue(stopping.wait(10))
         work.waiting.append(task("new"))
         with worker:
             go.set()

@@ -59,7 +59,7 @@ class SlotsTest(unittest.TestCase):
 
         async def main() -> None:
             worker = everstep.AsyncWorker(self.serve(work), slots=2, cancel_grace=0)
-            told, go = asyncio.Event(), asyncio.Event()
+            stopping, go = asyncio.Event(), asyncio.Event()
 
             @worker.task("job")
             async def job(ctx: everstep.AsyncTaskContext, inputs: Any) -> str:
@@ -67,7 +67,7 @@ class SlotsTest(unittest.TestCase):
                     try:
                         await go.wait()
                     except asyncio.CancelledError:
-                        told.set()
+                        stopping.set()
                 return ctx.step_id
 
             async def polls(count: int) -> None:
@@ -80,7 +80,7 @@ class SlotsTest(unittest.TestCase):
                     with work.lock:
                         work.stop.append("a")
                         work.lock.notify_all()
-                    await asyncio.wait_for(told.wait(), 10)
+                    await asyncio.wait_for(stopping.wait(), 10)
                     await polls(3)
                     self.assertEqual(work.asked, [2, 2, 1])
                 finally:
