@@ -96,7 +96,7 @@ constexpr FieldRule Text(std::string_view name, std::size_t length_max, Slot slo
   return rule;
 }
 constexpr FieldRule NonEmptyText(std::string_view name, std::size_t length_max,
-                             Slot slot = Slot::kNone) {
+                                 Slot slot = Slot::kNone) {
   FieldRule rule = Text(name, length_max, slot);
   rule.length_min = 1;
   return rule;

@@ -25,9 +25,9 @@ Verdict JudgeHook(const EntityState& hook, const Event& event) {
     default:
       break;
   }
-  return Refuse(ErrorCode::kInvalidTransition, event,
-                {"the hook is ", Name(hook.status), "; it must be ",
-                 Opens(event.type) ? "new." : "ACTIVE."});
+  return Refuse(
+      ErrorCode::kInvalidTransition, event,
+      {"the hook is ", Name(hook.status), "; it must be ", Opens(event.type) ? "new." : "ACTIVE."});
 }
 
 void EvolveHook(RunState& run, EntityState& hook, const Event& event) {

@@ -19,9 +19,8 @@ Verdict JudgeWait(const EntityState& wait, const Event& event) {
     default:
       break;
   }
-  return Refuse(
-      ErrorCode::kInvalidTransition, event,
-      {"the wait is ", Name(wait.status), "; it must be ", opens ? "new." : "WAITING."});
+  return Refuse(ErrorCode::kInvalidTransition, event,
+                {"the wait is ", Name(wait.status), "; it must be ", opens ? "new." : "WAITING."});
 }
 
 void EvolveWait(RunState& run, EntityState& wait, const Event& event) {

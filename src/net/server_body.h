@@ -48,8 +48,8 @@ class ServerBody final : public RequestBody {
   std::size_t lent_ = 0;  // bytes of the last Take
   State state_ = State::kComing;
   std::shared_ptr<const Changed> changed_;
-  bool notified_ = false;     // `changed_` was called, and no Take has returned no bytes since
-  bool waiting_ = false;  // the connection, for room
+  bool notified_ = false;  // `changed_` was called, and no Take has returned no bytes since
+  bool waiting_ = false;   // the connection, for room
 };
 
 }  // namespace everstep

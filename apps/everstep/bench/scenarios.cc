@@ -146,8 +146,8 @@ void Folding(BenchReport& report) {
   AppendAll(log, Dialect::kNative, work);
   const double long_history = SnapshotMicros(log, long_run);
   report.Add("snapshot of a run of 10 steps, p50", short_history, "µs");
-  report.AtMost("the same after 200,000 more events / before", long_history / short_history,
-                "x", 1.5);
+  report.AtMost("the same after 200,000 more events / before", long_history / short_history, "x",
+                1.5);
 
   // Decode and fold the stored records of a run of ten steps.
   std::vector<std::string> records;
