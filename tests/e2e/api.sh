@@ -9,7 +9,7 @@ source_dir=${EVERSTEP_SOURCE_DIR:-$here/../..}
 program=$(realpath "${1:-${EVERSTEP:?the path of the program}}")
 export PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || rm -rf "$work"' EXIT
 
 /usr/bin/python3 "$here/api_examples.py" "$program" "$work/examples" "$source_dir"
 examples=$?

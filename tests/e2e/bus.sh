@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "${1:-${EVERSTEP:-$here/../../build/release/everstep}}")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || rm -rf "$work"' EXIT
 unset EVERSTEP_STORE EVERSTEP_SERVER EVERSTEP_TOKEN EVERSTEP_TOKEN_FILE EVERSTEP_CA_FILE EVERSTEP_CONFIG
 
 /usr/bin/python3 "$here/bus.py" "$program" "$work" "${2:-100000}" "${3:-20261117}"

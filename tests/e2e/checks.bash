@@ -6,6 +6,8 @@ everstep=$(realpath "${1:-${EVERSTEP:?the path of the program}}")
 work=$(mktemp -d)
 children=()
 cleanup() {
+  # A child that is signalled right after its fork, before it is another program, runs this too.
+  [[ $BASHPID == "$$" ]] || return
   for child in "${children[@]}"; do kill -9 "$child" 2>/dev/null; done
   rm -rf "$work"
 }

@@ -158,13 +158,13 @@ printf '%s\n' "$(ended g)" >&7
 wait "$follower"
 status=$?
 expect "--until-end ends with the run" '((status == 0)) && says RunCompleted followed && lines 4 followed'
-"$everstep" log read g --store "$store" --follow >followed 2>err &
+"$everstep" log read g --store "$store" --follow >interrupted 2>err &
 follower=$!
-wait_for "lines 4 followed"
+wait_for "[[ -e interrupted ]] && lines 4 interrupted"
 kill -INT "$follower"
 wait "$follower"
 status=$?
-expect "--follow ends with 130 when interrupted" '((status == 130)) && lines 4 followed'
+expect "--follow ends with 130 when interrupted" '((status == 130)) && lines 4 interrupted'
 "$everstep" log compact --store "$store" --lock-timeout 30s >waited 2>&1 &
 waiter=$!
 kill -TERM "$appender"
@@ -177,16 +177,16 @@ status=$?
 cp waited out
 expect "a command that waits for the store gets it once its owner has ended" '((status == 0)) && says "compacted:"'
 for ((i = 0; i < 20000; ++i)); do printf '{"eventType":"ContextUpdated","runId":"a","correlationId":"c"}\n'; done >many.ndjson
-"$everstep" log append many.ndjson --store "$store" --batch 16 >answers 2>err &
+"$everstep" log append many.ndjson --store "$store" --batch 16 >many_answers 2>err &
 appender=$!
-wait_for "[[ -s answers ]]"
+wait_for "[[ -s many_answers ]]"
 kill -INT "$appender"
 wait "$appender"
 interrupted=$?
 run log read a --store "$store" --type ContextUpdated
 status=$interrupted
 expect "an append interrupted in the middle has acknowledged exactly what it wrote" \
-  '((status == 130)) && (($(wc -l <answers) == $(wc -l <out))) && (($(wc -l <out) < 20000))'
+  '((status == 130)) && (($(wc -l <many_answers) == $(wc -l <out))) && (($(wc -l <out) < 20000))'
 "$everstep" log append many.ndjson --store "$store" 2>err | head -n 1 >out
 status=${PIPESTATUS[0]}
 expect "an append whose output nobody reads stops quietly" '((status == 130)) && [[ ! -s err ]]'

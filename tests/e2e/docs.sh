@@ -17,7 +17,7 @@ end_processes() {
     [[ -e $file ]] && kill -9 "$(<"$file")" 2>/dev/null && rm -f "$file"
   done
 }
-trap 'end_processes; rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || { end_processes; rm -rf "$work"; }' EXIT
 mkdir "$work/bin" "$work/tmp"
 ln -s "$(realpath "$program")" "$work/bin/everstep"
 unset "${!EVERSTEP_@}"

@@ -4,7 +4,7 @@ set -uo pipefail
 
 program=${1:-${EVERSTEP_BUILD_DIR:?the build directory}/example-embed}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || rm -rf "$work"' EXIT
 failures=0
 
 expect() {

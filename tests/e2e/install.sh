@@ -5,7 +5,7 @@ set -euo pipefail
 source_dir=${EVERSTEP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 build_dir=${EVERSTEP_BUILD_DIR:-$source_dir/build/release}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || rm -rf "$work"' EXIT
 
 cmake --install "$build_dir" --prefix "$work/prefix" >/dev/null
 if [[ $(ls "$work/prefix/include") == everstep ]]; then

@@ -7,6 +7,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=${1:-${EVERSTEP:-$here/../../build/release/everstep}}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || rm -rf "$work"' EXIT
 
 /usr/bin/python3 "$here/kill_rounds.py" "$program" "$work/store" "${2:-50}" "${3:-20260211}"

@@ -8,6 +8,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "${1:-${EVERSTEP:-$here/../../build/release/everstep}}")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ $BASHPID != "$$" ]] || rm -rf "$work"' EXIT
 
 /usr/bin/python3 "$here/run_kill.py" "$program" "$work" "${2:-100}" "${3:-20261116}"
