@@ -48,6 +48,10 @@ bool IsPort(const SourceFile& file) {
 }
 bool IsPortOrMeasures(const SourceFile& file) { return IsPort(file) || IsBelow(file, "bench"); }
 bool IsPortOrTest(const SourceFile& file) { return IsPort(file) || IsTest(file); }
+bool WritesToTheStore(const SourceFile& file) {
+  return file.path == "src/engine/store_order.cc" || IsBelow(file, "src/store") ||
+         IsBelow(file, "src/testing") || IsTest(file);
+}
 
 struct BannedCall {
   std::string_view word;
@@ -67,6 +71,10 @@ constexpr std::array kBannedCalls = {
     BannedCall{"random_device", IsPort, "randomness comes from a Random"},
     BannedCall{"rand(", IsPort, "randomness comes from a Random"},
     BannedCall{"getenv", IsPortOrTest, "settings come as options"},
+    BannedCall{".PutDocuments(", WritesToTheStore, "only the committer writes; use its Put"},
+    BannedCall{".PutPlan(", WritesToTheStore, "only the committer writes; give it an order"},
+    BannedCall{".MoveSink(", WritesToTheStore, "only the committer writes; give it an order"},
+    BannedCall{".RemoveSink(", WritesToTheStore, "only the committer writes; give it an order"},
 };
 
 constexpr std::array<std::string_view, 4> kLeftovers = {"TODO", "FIXME", "XXX", "HACK"};

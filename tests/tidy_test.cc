@@ -120,6 +120,15 @@ TEST(TidyRulesTest, BannedCallsAreFoundOutsideThePorts) {
   }
 }
 
+TEST(TidyRulesTest, OnlyTheCommitterWritesToTheStore) {
+  for (const std::string call : {"store_.PutPlan(a, b);", "log.store().MoveSink(move);",
+                                 "store.RemoveSink(key);", "store_.PutDocuments(all);"}) {
+    EXPECT_NE(Planted(FindBannedCalls, "src/bus/a.cc", call), "") << call;
+    EXPECT_EQ(Planted(FindBannedCalls, "src/engine/store_order.cc", call), "") << call;
+    EXPECT_EQ(Planted(FindBannedCalls, "src/store/a_test.cc", call), "") << call;
+  }
+}
+
 TEST(TidyRulesTest, TestsMayReadTheEnvironmentOthersMayNot) {
   const std::string text = "const char* home = std::getenv(\"HOME\");";
   EXPECT_NE(Planted(FindBannedCalls, "src/store/a.cc", text), "");

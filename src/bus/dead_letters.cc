@@ -91,7 +91,9 @@ LetterView Rendered(const EventRenderer& renderer, StateReader& reader, const De
                                   : Result<std::vector<Event>>(std::vector<Event>());
   QueuedEvent queued;
   if (events && !events->empty()) view.letter.persisted_at = events->front().persisted_at;
-  if (!events || events->empty()) {
+  if (!run || !events) {
+    view.fault = "cannot read the event: " + (run ? events.error().message : run.error().message);
+  } else if (events->empty()) {
     view.fault = "its run no longer exists";
   } else if (!renderer.Render(**run, events->front(), queued)) {
     view.fault = "the sink's filter does not match it";
@@ -254,8 +256,7 @@ Result<std::uint64_t> EventBus::PurgeLetters(const Caller& caller, const std::st
   } else {
     const auto mark = MarkOf(entry);
     if (!mark) return mark.error();
-    purged = parts_.log.committer().BetweenCommits(
-        [&] { return parts_.log.store().MoveSink({.mark = *mark, .died = {}, .gone = *places}); });
+    purged = parts_.log.committer().CarryOut(SinkMove{*mark, {}, *std::move(places)});
   }
   if (!purged) return purged.error();
   return count;

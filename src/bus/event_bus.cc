@@ -8,7 +8,7 @@
 #include "bus/nats_sink.h"
 #include "bus/webhook_sink.h"
 #include "event/catalogue.h"
-#include "wire/wire.h"
+#include "wire/stored.h"
 
 namespace everstep {
 namespace {
@@ -57,59 +57,76 @@ Status EventBus::Load() {
   const auto marks = parts_.log.store().Read()->ListSinks();
   if (!marks) return marks.error();
   for (const SinkMark& mark : *marks) {
-    const auto document = parts_.log.store().Read()->FindDocument(
-        {DocumentKind::kSink, mark.key.tenant_id, mark.key.name});
-    if (!document) return document.error();
-    auto kept = *document ? FromWire<KeptSink>(**document, UnknownMembers::kIgnore)
-                          : Result<KeptSink>(KeptSink{});
-    if (!kept) return std::move(kept).error();
-    const auto found = sinks_.find(mark.key);
-    if (found != sinks_.end()) {
-      found->second->paused = kept->paused;
-    } else if (kept->definition) {
-      sinks_[mark.key] = std::make_shared<Entry>(
-          Entry{mark.key, *std::move(kept->definition), kept->paused, {}, nullptr});
-    } else if (const Status forgotten = Forget(mark); !forgotten) {
-      return forgotten;
-    }
+    if (const Status loaded = LoadSink(mark); !loaded) return loaded;
   }
-  for (auto& [key, entry] : sinks_) Start(*entry);
+  for (auto& [key, entry] : sinks_) {
+    if (!entry->unreadable) Start(*entry);
+  }
+  return Ok();
+}
+
+Status EventBus::LoadSink(const SinkMark& mark) {
+  const auto document = parts_.log.store().Read()->FindDocument(SinkDocumentKey(mark.key));
+  if (!document) return document.error();
+  const auto kept = *document
+                        ? FromStored<KeptSink>(**document, "definition of sink " + mark.key.name)
+                        : Result<KeptSink>(KeptSink{});
+  const auto found = sinks_.find(mark.key);
+  if (found != sinks_.end()) {
+    if (!kept) return kept.error();
+    found->second->paused = kept->paused;
+    return Ok();
+  }
+  if (kept && kept->definition) {
+    sinks_[mark.key] =
+        std::make_shared<Entry>(Entry{mark.key, *kept->definition, kept->paused, {}, nullptr});
+    return Ok();
+  }
+  if (mark.key.tenant_id.empty()) return Close(mark);
+  // Its tenant can put it again or remove it. Until then its position holds back retention.
+  const std::string why = kept ? "the stored definition of sink " + mark.key.name + " is missing"
+                               : kept.error().message;
+  SinkDefinition nothing;
+  nothing.sink_id = mark.key.name;
+  sinks_[mark.key] = std::make_shared<Entry>(Entry{
+      mark.key, std::move(nothing), false, why + "; put it again, or remove it", nullptr, true});
+  if (parts_.on_alert) {
+    parts_.on_alert({"STORE_CORRUPT", "P1", "", why, mark.key.tenant_id});
+  }
   return Ok();
 }
 
 Status EventBus::MoveMark(const SinkMark& mark) {
-  return parts_.log.committer().BetweenCommits(
-      [&] { return parts_.log.store().MoveSink({.mark = mark, .died = {}, .gone = {}}); });
+  return parts_.log.committer().CarryOut(SinkMove{mark, {}, {}});
 }
 
-// Completes a removal that a crash interrupted. A server sink that is no longer in the settings may
-// come back: it keeps its position, but retention no longer waits for it.
-Status EventBus::Forget(const SinkMark& mark) {
-  if (!mark.key.tenant_id.empty()) {
-    return parts_.log.committer().BetweenCommits(
-        [&] { return parts_.log.store().RemoveSink(mark.key); });
-  }
+// A server sink that is no longer in the settings may come back: it keeps its position, but
+// retention no longer waits for it.
+Status EventBus::Close(const SinkMark& mark) {
   if (!mark.open) return Ok();
   SinkMark closed = mark;
   closed.open = false;
   return MoveMark(closed);
 }
 
-Status EventBus::Keep(const Entry& entry, bool paused) {
+std::string EventBus::Stored(const Entry& entry, bool paused) {
   KeptSink kept{entry.definition, paused};
   if (entry.key.tenant_id.empty()) kept.definition.reset();
-  return parts_.log.committer().Put(
-      {{{DocumentKind::kSink, entry.key.tenant_id, entry.key.name}, ToWire(kept)}});
+  return ToWire(kept);
 }
 
-// Returns the sink's mark. A new sink starts now or at the oldest event.
+// A new sink starts now or at the oldest event.
+SinkMark EventBus::FirstMark(const Entry& entry) const {
+  const bool now = entry.definition.from == "now";
+  return {entry.key, now ? parts_.log.store().LastPosition() : Position()};
+}
+
 Result<SinkMark> EventBus::MarkOf(const Entry& entry) {
   StateStore& store = parts_.log.store();
   const auto kept = store.Read()->FindSink(entry.key);
   if (!kept) return kept.error();
   if (*kept) return **kept;
-  SinkMark mark{entry.key, Position()};
-  if (entry.definition.from == "now") mark.position = store.LastPosition();
+  const SinkMark mark = FirstMark(entry);
   if (const Status moved = MoveMark(mark); !moved) return moved.error();
   return mark;
 }

@@ -122,6 +122,7 @@ class EventBus {
     bool paused = false;
     std::string fault;  // why it is not running
     std::unique_ptr<SinkRunner> runner;
+    bool unreadable = false;  // the definition is damaged or missing: it can be put or removed only
   };
   using EntryPtr = std::shared_ptr<Entry>;
 
@@ -134,6 +135,7 @@ class EventBus {
 
   EventBus(Parts parts, EventBusOptions options);
   Status Load();
+  Status LoadSink(const SinkMark& mark);
   // These four require mutex_ to be held.
   Result<EntryPtr> Find(const Caller& caller, const std::string& sink_id);
   std::shared_ptr<std::mutex> ChangesOf(const std::string& tenant_id);
@@ -144,12 +146,15 @@ class EventBus {
   void Halt(Entry& entry);
   std::unique_ptr<SinkRunner> MakeRunner(const Entry& entry, std::unique_ptr<Sink> sink,
                                          const SinkMark& mark);
+  // Returns the sink's mark; the first time, creates it.
   Result<SinkMark> MarkOf(const Entry& entry);
+  SinkMark FirstMark(const Entry& entry) const;
   void Start(Entry& entry);
   Result<std::unique_ptr<Sink>> MakeSink(const Entry& entry);
-  Status Keep(const Entry& entry, bool paused);
+  static std::string Stored(const Entry& entry, bool paused);
+  Status PutDefinition(const Entry& entry);
   Status MoveMark(const SinkMark& mark);
-  Status Forget(const SinkMark& mark);
+  Status Close(const SinkMark& mark);
   Result<std::string> KeepPayloadOf(const std::string& tenant_id, std::string_view payload);
   Result<std::vector<std::pair<RunId, EventSeq>>> Choose(const Entry& entry,
                                                          const LetterFilter& filter);

@@ -1,7 +1,6 @@
 // Changes of sinks. They are durable before they become visible.
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "bus/event_bus.h"
@@ -93,7 +92,7 @@ Result<EventBus::PutAnswer> EventBus::Put(const Caller& caller, const std::strin
   }
   const EntryPtr entry = std::make_shared<Entry>(
       Entry{key, *std::move(definition), before && before->paused, {}, nullptr});
-  const Status kept = Keep(*entry, entry->paused);
+  const Status kept = PutDefinition(*entry);
   if (kept && before) Halt(*before);
   {
     const std::lock_guard lock(mutex_);
@@ -118,17 +117,9 @@ Status EventBus::Remove(const Caller& caller, const std::string& sink_id) {
   }
   // Stop the runner first: its last write saves the position and must not follow the removal.
   Halt(entry);
-  // Delete the document first: without it, a leftover mark is ignored.
-  const std::array<TenantDocument, 1> documents = {
-      {{{DocumentKind::kSink, key.tenant_id, key.name}, std::nullopt}}};
-  const Status removed = parts_.log.committer().BetweenCommits([&] {
-    const Status gone = parts_.log.store().PutDocuments(documents);
-    return gone ? parts_.log.store().RemoveSink(key) : gone;
-  });
+  const Status removed = parts_.log.committer().CarryOut(ForgetSink{key});
   if (!removed) {
-    // The removal may be half written: restore the document, so that the sink survives a restart.
-    (void)Keep(entry, entry.paused);
-    Start(entry);
+    if (!entry.unreadable) Start(entry);
     return removed;
   }
   const std::lock_guard lock(mutex_);
@@ -140,20 +131,33 @@ Status EventBus::SetPaused(const Caller& caller, const std::string& sink_id, boo
   const auto change = BeginChange(caller, sink_id);
   if (!change) return change.error();
   Entry& entry = *change->entry;
-  if (const Status kept = Keep(entry, paused); !kept) return kept;
+  if (entry.unreadable) {
+    return Error{ErrorCode::kStoreCorrupt, "sink " + sink_id + ": " + entry.fault, {}};
+  }
+  // Stop the runner first: its last write saves the position, which is written again here.
   Halt(entry);
-  {
+  auto mark = MarkOf(entry);
+  if (mark) mark->open = true;
+  const Status kept =
+      mark ? parts_.log.committer().CarryOut(SinkMove{*mark, {}, {}, Stored(entry, paused)})
+           : Status(mark.error());
+  if (kept) {
     const std::lock_guard lock(mutex_);
     entry.paused = paused;
   }
-  auto mark = MarkOf(entry);
-  if (!mark) return std::move(mark).error();
-  if (!mark->open) {
-    mark->open = true;
-    if (const Status moved = MoveMark(*mark); !moved) return moved;
-  }
   Start(entry);
-  return Ok();
+  return kept;
+}
+
+// Writes the definition. A new sink gets its mark in the same write, because sinks are opened by
+// their marks; the mark of an existing one belongs to its runner.
+Status EventBus::PutDefinition(const Entry& entry) {
+  const auto mark = parts_.log.store().Read()->FindSink(entry.key);
+  if (!mark) return mark.error();
+  std::string text = Stored(entry, entry.paused);
+  Committer& committer = parts_.log.committer();
+  if (*mark) return committer.Put({{SinkDocumentKey(entry.key), std::move(text)}});
+  return committer.CarryOut(SinkMove{FirstMark(entry), {}, {}, std::move(text)});
 }
 
 }  // namespace everstep

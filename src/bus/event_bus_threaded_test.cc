@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "base/json.h"
@@ -17,11 +19,26 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// A store whose sink removals fail, or block until released.
+// A store whose sink removals fail, or block until released, and that can refuse definitions of
+// sinks and the removal of dead letters.
 class StubbornStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
 
+  Status Commit(std::span<const RunChange* const> changes,
+                std::span<const TenantDocument* const> documents) override {
+    const bool defines = std::ranges::any_of(documents, [](const TenantDocument* document) {
+      return document->key.kind == DocumentKind::kSink;
+    });
+    if (is_full && defines) return Error{ErrorCode::kStoreFull, "no space", {}};
+    return ForwardingStore::Commit(changes, documents);
+  }
+  Status MoveSink(const SinkMove& move) override {
+    if (is_full && (move.definition || !move.gone.empty())) {
+      return Error{ErrorCode::kStoreFull, "no space", {}};
+    }
+    return ForwardingStore::MoveSink(move);
+  }
   Status RemoveSink(const SinkKey& key) override {
     waiting = true;
     while (held) std::this_thread::yield();
@@ -32,6 +49,7 @@ class StubbornStore final : public ForwardingStore {
   std::atomic<bool> waiting = false;
   std::atomic<bool> held = false;
   std::atomic<bool> fails = false;
+  std::atomic<bool> is_full = false;
 };
 
 class EventBusThreadedTest : public testing::Test {
@@ -50,7 +68,11 @@ class EventBusThreadedTest : public testing::Test {
                                .secrets = std::make_shared<const Secrets>(),
                                .clock = clock_,
                                .random = SystemRandom(),
-                               .on_alert = {}},
+                               .on_alert =
+                                   [this](const Alert& alert) {
+                                     const std::lock_guard lock(alerts_mutex_);
+                                     alerts_.push_back(alert);
+                                   }},
                               std::move(options));
     ASSERT_TRUE(bus) << ToString(bus.error());
     bus_ = *std::move(bus);
@@ -89,6 +111,8 @@ class EventBusThreadedTest : public testing::Test {
   StubbornStore* store_ = new StubbornStore(OpenMemoryStore());
   EmbeddedLog log_{std::unique_ptr<StateStore>(store_), clock_, SystemRandom(), {}};
   ArtifactStore artifacts_{directory_ / "artifacts"};
+  std::mutex alerts_mutex_;
+  std::vector<Alert> alerts_;
   std::unique_ptr<EventBus> bus_;
   std::uint32_t sinks_max_ = 3;
   std::uint32_t tenant_share_ = 100;
@@ -189,6 +213,78 @@ TEST_F(EventBusThreadedTest, ASinkStaysWhenItsRemovalCannotBeWritten) {
   Append("a", "RunCompleted", "acme");
   WaitUntilIdle(acme_);
   EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1", "a:2"));
+}
+
+TEST_F(EventBusThreadedTest, AChangeThatCannotBeWrittenChangesNothing) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  store_->is_full = true;
+  EXPECT_EQ(bus_->Put(acme_, "new", "---\n{kind: file}").error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(bus_->Put(acme_, "s", "---\n{kind: file, filter: {types: [StepStarted]}}").error().code,
+            ErrorCode::kStoreFull);
+  EXPECT_EQ(bus_->SetPaused(acme_, "s", true).error().code, ErrorCode::kStoreFull);
+  for (const bool reopened : {false, true}) {
+    if (reopened) Open();
+    EXPECT_EQ(bus_->Get(acme_, "new").error().code, ErrorCode::kSinkNotFound) << reopened;
+    ASSERT_TRUE(bus_->Get(acme_, "s")) << reopened;
+    EXPECT_EQ(bus_->Get(acme_, "s")->state, "ACTIVE") << reopened;
+  }
+  Append("a", "RunStarted", "acme");
+  WaitUntilIdle(acme_);
+  EXPECT_THAT(Lines("acme/s"), ElementsAre("a:1"));
+  store_->is_full = false;
+  EXPECT_TRUE(bus_->Put(acme_, "new", "---\n{kind: file}"));
+  EXPECT_TRUE(bus_->SetPaused(acme_, "s", true));
+  Open();
+  EXPECT_EQ(bus_->Get(acme_, "new")->state, "ACTIVE");
+  EXPECT_EQ(bus_->Get(acme_, "s")->state, "PAUSED");
+}
+
+TEST_F(EventBusThreadedTest, DeadLettersStayIfTheirRemovalCannotBeWritten) {
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file, filter: {when: event.payload.n / 0 > 1}}"));
+  Append("a", "RunStarted", "acme");
+  WaitUntilIdle(acme_);
+  store_->is_full = true;
+  EXPECT_EQ(bus_->PurgeLetters(acme_, "s", {}, false).error().code, ErrorCode::kStoreFull);
+  store_->is_full = false;
+  Append("a", "RunCompleted", "acme");
+  WaitUntilIdle(acme_);
+  EXPECT_EQ(bus_->Get(acme_, "s")->progress.dead_letters, 2U) << "none goes with a later write";
+  EXPECT_EQ(*bus_->PurgeLetters(acme_, "s", {{"a:2"}, "", "", ""}, false), 1U);
+  ASSERT_TRUE(bus_->SetPaused(acme_, "s", true));
+  ASSERT_EQ(bus_->Get(acme_, "s")->progress.dead_letters, 1U);
+  store_->is_full = true;
+  EXPECT_EQ(bus_->PurgeLetters(acme_, "s", {}, false).error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(bus_->Get(acme_, "s")->progress.dead_letters, 1U);
+  store_->is_full = false;
+  EXPECT_EQ(*bus_->PurgeLetters(acme_, "s", {}, false), 1U);
+  EXPECT_EQ(bus_->Get(acme_, "s")->progress.dead_letters, 0U);
+}
+
+TEST_F(EventBusThreadedTest, ASinkWhoseDefinitionIsDamagedIsReportedAndCanBePutAgain) {
+  for (const std::optional<std::string>& damage :
+       {std::optional<std::string>("{\"definition\":{\"kind"), std::optional<std::string>("{}"),
+        std::optional<std::string>()}) {
+    ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+    Append("a", "RunStarted", "acme");
+    WaitUntilIdle(acme_);
+    bus_.reset();
+    const std::size_t sinks = log_.store().Read()->ListSinks()->size();
+    ASSERT_TRUE(log_.committer().Put({{SinkDocumentKey({"acme", "s"}), damage}}));
+    Open();
+    EXPECT_EQ(log_.store().Read()->ListSinks()->size(), sinks) << "its position must stay";
+    const auto view = bus_->Get(acme_, "s");
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->state, "FAILING");
+    EXPECT_THAT(view->progress.last_failure, testing::HasSubstr("put it again"));
+    ASSERT_FALSE(alerts_.empty());
+    EXPECT_EQ(alerts_.back().code, "STORE_CORRUPT");
+    EXPECT_EQ(alerts_.back().tenant_id, "acme");
+    EXPECT_EQ(bus_->SetPaused(acme_, "s", true).error().code, ErrorCode::kStoreCorrupt);
+  }
+  ASSERT_TRUE(bus_->Put(acme_, "s", "---\n{kind: file}"));
+  EXPECT_EQ(bus_->Get(acme_, "s")->state, "ACTIVE");
+  EXPECT_TRUE(bus_->Remove(acme_, "s"));
+  EXPECT_TRUE(log_.store().Read()->ListSinks()->empty());
 }
 
 TEST_F(EventBusThreadedTest, TheBusAnswersWhileAChangeWaitsForTheDisk) {

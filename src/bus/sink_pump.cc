@@ -139,8 +139,7 @@ Status SinkPump::Save() {
   if (!letters && unsaved_.mark.position == mark_.position && unsaved_.mark.open == mark_.open) {
     return Ok();
   }
-  const Status saved =
-      parts_.committer.BetweenCommits([this] { return parts_.store.MoveSink(unsaved_); });
+  const Status saved = parts_.committer.CarryOut(StoreOrder(unsaved_));
   store_fault_ = saved ? "" : saved.error().message;
   if (!saved) return saved;
   const auto blamed = std::ranges::find_if(
@@ -153,14 +152,21 @@ Status SinkPump::Save() {
                      mark_.key.tenant_id, mark_.key.tenant_id.empty()});
   }
   mark_ = unsaved_.mark;
-  if (letters) {
-    const auto kept = parts_.store.Read()->FindSink(mark_.key);
-    if (kept && *kept) mark_.dead_letters = (*kept)->dead_letters;
-  }
   unsaved_.died.clear();
   unsaved_.gone.clear();
-  CountLettersLeft();
+  if (letters) {
+    ReadLetterCount();
+  } else {
+    CountLettersLeft();
+  }
   return Ok();
+}
+
+// After a write that changed the dead letters, which the store counts.
+void SinkPump::ReadLetterCount() {
+  const auto kept = parts_.store.Read()->FindSink(mark_.key);
+  if (kept && *kept) mark_.dead_letters = (*kept)->dead_letters;
+  CountLettersLeft();
 }
 
 void SinkPump::CountLettersLeft() {

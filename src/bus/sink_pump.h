@@ -70,7 +70,7 @@ class SinkPump {
   Status Save();
   // kInvalidArgument if a replay is already in progress.
   Status Begin(Replay replay);
-  // Discards dead letters.
+  // Discards dead letters. Durable on return; on failure nothing has changed.
   Status Purge(const std::vector<std::pair<RunId, EventSeq>>& letters);
 
   // Thread-safe.
@@ -100,6 +100,7 @@ class SinkPump {
   void FeedReplay(Moment now);
   bool FeedLetter(const RunId& run_id, EventSeq seq);
   bool FindMoreLetters();
+  void ReadLetterCount();
   void CountLettersLeft();
   void Send(const DeliveryQueue::Batch& batch);
   void Gather();

@@ -62,6 +62,7 @@ bool SinkPump::FeedLetter(const RunId& run_id, EventSeq seq) {
   const auto events = run && *run ? reader->ReadEvents(**run, query)
                                   : Result<std::vector<Event>>(std::vector<Event>());
   reader.reset();
+  const bool is_damaged = !run || !events;
   const bool there = events && !events->empty();
   if (!there || !renderer_.Render(**run, events->front(), queued)) {
     // The run is gone or the sink's filter changed: fail the letter once more and keep it.
@@ -69,7 +70,10 @@ bool SinkPump::FeedLetter(const RunId& run_id, EventSeq seq) {
     queued.seq = seq;
     queued.type = letter.type;
     queued.persisted_at = letter.persisted_at;
-    queued.fault = there ? "the sink's filter does not match it" : "its run no longer exists";
+    queued.fault = there        ? "the sink's filter does not match it"
+                   : is_damaged ? "cannot read the event: " +
+                                      (run ? events.error().message : run.error().message)
+                                : "its run no longer exists";
   }
   queued.letter = true;
   queued.attempts = letter.attempts;
@@ -107,10 +111,12 @@ bool SinkPump::FindMoreLetters() {
 }
 
 Status SinkPump::Purge(const std::vector<std::pair<RunId, EventSeq>>& letters) {
-  std::ranges::copy(letters, std::back_inserter(unsaved_.gone));
-  const Status saved = Save();
+  // Not as part of what is unsaved: letters that cannot be removed now must not go with a later
+  // write.
+  const Status purged = parts_.committer.CarryOut(SinkMove{mark_, {}, letters});
+  if (purged) ReadLetterCount();
   Publish();
-  return saved;
+  return purged;
 }
 
 }  // namespace everstep

@@ -202,11 +202,10 @@ Result<LiveRun*> AppendAuthority::Load(Shard& shard, const RunId& run_id) {
     auto tombstone = reader->FindTombstone(run_id);
     if (!tombstone) return std::move(tombstone).error();
     if (*tombstone) {
+      // No details: the caller's tenant may be another one.
       return Error{ErrorCode::kRunExpired,
-                   "run " + run_id.value() + " ended as " +
-                       std::string(Name((*tombstone)->status)) + " and was removed at " +
-                       FormatTimestamp((*tombstone)->removed_at) +
-                       "; its id cannot be reused until its tombstone expires",
+                   "a run with the id " + run_id.value() +
+                       " was removed; the id cannot be reused until its tombstone expires",
                    {}};
     }
     row.run_id = run_id;
@@ -249,7 +248,7 @@ void AppendAuthority::QuarantineCorrupt(const RunId& run_id, std::vector<Entry>&
 
 void AppendAuthority::Quarantine(const RunId& run_id, const std::string& reason) {
   // Ignore a failed write: the next reader of the damaged record quarantines the run again.
-  (void)committer_.BetweenCommits([&] { return store_.Quarantine(run_id, reason); });
+  (void)committer_.CarryOut(QuarantineRun{run_id, reason});
   Shard& shard = ShardOf(run_id);
   const std::lock_guard lock(shard.mutex);
   shard.Drop(run_id);
@@ -290,9 +289,7 @@ Result<std::size_t> AppendAuthority::Purge(std::span<const RunId> runs,
     shard.leaving.insert(run_id);
     leaving.push_back(run_id);
   }
-  const Timestamp now = clock_.Now();
-  const Status purged =
-      committer_.BetweenCommits([&] { return store_.Purge(leaving, now, tombstones_expired); });
+  const Status purged = committer_.CarryOut(PurgeRuns{leaving, clock_.Now(), tombstones_expired});
   for (const RunId& run_id : leaving) {
     Shard& shard = ShardOf(run_id);
     const std::lock_guard lock(shard.mutex);

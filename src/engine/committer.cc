@@ -27,7 +27,7 @@ Error Stopped() {
 }  // namespace
 
 bool CommitUnit::Reuse() {
-  EVERSTEP_ASSERT(settled() && upkeep_ == nullptr);
+  EVERSTEP_ASSERT(settled() && order_ == nullptr);
   if (change.events.capacity() > kEventsKept || documents_ != nullptr) return false;
   // The next decision overwrites the other members.
   change.events.clear();
@@ -91,9 +91,9 @@ Status Committer::Put(std::vector<TenantDocument> documents) {
   return EnqueueAndAwait(unit);
 }
 
-Status Committer::BetweenCommits(std::function<Status()> upkeep) {
+Status Committer::CarryOut(StoreOrder& order) {
   const auto unit = std::make_shared<CommitUnit>();
-  unit->upkeep_ = std::make_unique<std::function<Status()>>(std::move(upkeep));
+  unit->order_ = &order;
   return EnqueueAndAwait(unit);
 }
 
@@ -126,11 +126,12 @@ void Committer::Lead() {
       queue_.erase(queue_.begin(), end);
     }
   }
-  // The leader's own unit comes first. Upkeep runs alone, between the writes before and after it.
+  // The leader's own unit comes first. An order is written alone, between the writes before and
+  // after it.
   Units together;
   bool alive = true;
   for (auto& unit : units) {
-    if (!unit->upkeep_) {
+    if (unit->order_ == nullptr) {
       together.push_back(std::move(unit));
       continue;
     }
@@ -138,7 +139,7 @@ void Committer::Lead() {
     if (!alive) Discard(together);
     together.clear();
     Status done = CheckOpen();
-    if (done) done = (*unit->upkeep_)();
+    if (done) done = WriteOrder(store_, *unit->order_);
     if (!done && done.error().code == ErrorCode::kIndeterminate) FailAll({}, done.error());
     Settle(*unit, std::move(done));
   }
@@ -201,7 +202,7 @@ void Committer::FailAll(const Units& written, const Error& error) {
 
 void Committer::Discard(const Units& units) {
   for (const auto& unit : units) {
-    if (unit->upkeep_ || unit->settled()) continue;
+    if (unit->order_ != nullptr || unit->settled()) continue;
     Settle(*unit, stopped() ? Stopped() : failure_);
   }
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "engine/store_order.h"
 #include "everstep/result.h"
 #include "store/state_store.h"
 
@@ -38,9 +39,9 @@ class CommitUnit {
 
   std::atomic<std::uint32_t> state_{kQueued};
   std::unique_ptr<const Error> error_;  // null: durable
-  // Without events the unit is no change but documents to write, or upkeep between two writes.
+  // Without events the unit is no change but documents to write, or an order of its own.
   std::unique_ptr<std::vector<TenantDocument>> documents_;
-  std::unique_ptr<std::function<Status()>> upkeep_;
+  StoreOrder* order_ = nullptr;  // belongs to the thread that awaits the unit
 };
 
 // Group commit: writes the decisions of all shards in atomic, synced batches, one batch at a time.
@@ -78,9 +79,11 @@ class Committer {
   // are durable.
   Status Put(std::vector<TenantDocument> documents);
 
-  // Runs `upkeep` between two writes, on the calling thread or the committing one, and returns its
-  // result. Not called after a write of unknown outcome.
-  Status BetweenCommits(std::function<Status()> upkeep);
+  // Carries out an order between two writes of events. On success it is durable; otherwise as
+  // Commit of the store: kStoreFull or the error of a read if nothing was written, kIndeterminate
+  // or kStoreStopped if that is unknown.
+  Status CarryOut(StoreOrder& order);
+  Status CarryOut(StoreOrder&& order) { return CarryOut(order); }
 
   // Duration and number of events of each durable write.
   HistogramCounts write_us() const { return write_us_.Read(); }

@@ -181,20 +181,80 @@ TEST_F(CommitterTest, DocumentsShareTheWriteOfEarlierEvents) {
   EXPECT_TRUE(together);
 }
 
-TEST_F(CommitterTest, UpkeepRunsBetweenWrites) {
+TEST_F(CommitterTest, AnOrderIsWrittenBetweenWritesOfEvents) {
   auto queued = Submit(Order("a", kRunStarted));
-  bool ran = false;
-  std::thread upkeep([&] {
-    EXPECT_TRUE(committer_
-                    .BetweenCommits([&] {
-                      ran = true;
-                      return Ok();
-                    })
-                    .has_value());
+  const std::uint64_t before = disk_->writes();
+  std::thread other([&] {
+    EXPECT_TRUE(committer_.CarryOut(StorePlan{Sha256("plan"), "plan"}).has_value());
   });
   EXPECT_TRUE(Await(std::move(queued)).has_value());
-  upkeep.join();
-  EXPECT_TRUE(ran);
+  other.join();
+  EXPECT_EQ(disk_->writes(), before + 2);
+  EXPECT_EQ(**store_->Read()->FindPlan(Sha256("plan")), "plan");
+}
+
+TEST_F(CommitterTest, AFailedOrderIsReportedAndLeavesNothing) {
+  const DocumentKey key{DocumentKind::kPlanVersion, "acme", "p"};
+  const SinkKey sink{"acme", "s"};
+  ASSERT_TRUE(Append(Order("a", kRunStarted)).has_value());
+  const auto orders = [&] {
+    return std::vector<StoreOrder>{StorePlan{Sha256("plan"), "plan"}, StoreFirst{{key, "text"}},
+                                   QuarantineRun{RunId("a"), "damaged"},
+                                   SinkMove{{sink, Position(1)}, {}, {}, "definition"},
+                                   PurgeRuns{{RunId("a")}, clock_.Now(), Timestamp{}}};
+  };
+  for (StoreOrder& order : orders()) {
+    disk_->PlanFault(WriteFault::kDiskFull);
+    EXPECT_EQ(committer_.CarryOut(order).error().code, ErrorCode::kStoreFull) << order.index();
+  }
+  EXPECT_FALSE(store_->Read()->FindPlan(Sha256("plan"))->has_value());
+  EXPECT_FALSE(store_->Read()->FindDocument(key)->has_value());
+  EXPECT_FALSE(store_->Read()->FindSink(sink)->has_value());
+  EXPECT_FALSE(store_->Read()->FindDocument(SinkDocumentKey(sink))->has_value());
+  EXPECT_EQ((*store_->Read()->FindRun(RunId("a")))->quarantine, "");
+  EXPECT_EQ(store_->Read()->Counts("acme").row_bytes, 0U) << "counts of refused documents";
+  // Given again, each is carried out.
+  for (StoreOrder& order : orders()) EXPECT_TRUE(committer_.CarryOut(order)) << order.index();
+  EXPECT_EQ(**store_->Read()->FindDocument(SinkDocumentKey(sink)), "definition");
+  EXPECT_FALSE(store_->Read()->FindRun(RunId("a"))->has_value());
+  EXPECT_EQ(store_->Read()->Counts("acme").row_bytes, 4U + 10U);
+}
+
+TEST_F(CommitterTest, OfTwoDocumentsWithOneKeyTheFirstStays) {
+  const DocumentKey key{DocumentKind::kPlanVersion, "acme", "p"};
+  StoreOrder first = StoreFirst{{key, "first"}};
+  ASSERT_TRUE(committer_.CarryOut(first));
+  EXPECT_FALSE(std::get<StoreFirst>(first).existing);
+  StoreOrder second = StoreFirst{{key, "second"}};
+  ASSERT_TRUE(committer_.CarryOut(second));
+  EXPECT_EQ(std::get<StoreFirst>(second).existing, "first");
+  EXPECT_EQ(**store_->Read()->FindDocument(key), "first");
+}
+
+TEST_F(CommitterTest, ASinkIsForgottenAsAWhole) {
+  const SinkKey sink{"acme", "s"};
+  DeadLetter letter;
+  letter.run_id = RunId("a");
+  letter.seq = EventSeq(1);
+  ASSERT_TRUE(committer_.CarryOut(SinkMove{{sink, Position(1)}, {letter}, {}, "definition"}));
+  disk_->PlanFault(WriteFault::kDiskFull);
+  EXPECT_FALSE(committer_.CarryOut(ForgetSink{sink}));
+  EXPECT_EQ((*store_->Read()->FindSink(sink))->dead_letters, 1U);
+  EXPECT_TRUE(store_->Read()->FindDocument(SinkDocumentKey(sink))->has_value());
+  ASSERT_TRUE(committer_.CarryOut(ForgetSink{sink}));
+  EXPECT_FALSE(store_->Read()->FindSink(sink)->has_value());
+  EXPECT_FALSE(store_->Read()->FindDocument(SinkDocumentKey(sink))->has_value());
+  EXPECT_TRUE(store_->Read()->ListDeadLetters({.sink = sink})->empty());
+  EXPECT_EQ(store_->Read()->Counts("acme").row_bytes, 0U);
+}
+
+TEST_F(CommitterTest, AnOrderOfUnknownOutcomeStopsTheLog) {
+  disk_->PlanFault(WriteFault::kWrittenAnyway);
+  EXPECT_EQ(committer_.CarryOut(StorePlan{Sha256("p"), "p"}).error().code,
+            ErrorCode::kIndeterminate);
+  EXPECT_EQ(Append(Order("a", kRunStarted)).error().code, ErrorCode::kStoreStopped);
+  EXPECT_EQ(committer_.CarryOut(StorePlan{Sha256("p"), "p"}).error().code,
+            ErrorCode::kStoreStopped);
 }
 
 TEST(CommitterConcurrent, AllConcurrentAppendersAreAnswered) {

@@ -77,7 +77,7 @@ Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::Add(std::string_v
   const auto stored = store_.Read()->FindPlan(sha256);
   if (!stored) return stored.error();
   if (!*stored) {
-    const Status put = committer_.BetweenCommits([&] { return store_.PutPlan(sha256, document); });
+    const Status put = committer_.CarryOut(StorePlan{sha256, std::string(document)});
     if (!put) return put.error();
   }
   Keep(*program);

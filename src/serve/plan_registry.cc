@@ -1,10 +1,11 @@
 #include "serve/plan_registry.h"
 
-#include <array>
 #include <utility>
+#include <variant>
 
 #include "base/sha256.h"
 #include "run/plan_program.h"
+#include "wire/stored.h"
 
 namespace everstep {
 
@@ -19,6 +20,10 @@ Error NotFound(const std::string& plan_id, const std::string& version) {
 std::string KnownAs(const std::string& tenant_id, const std::string& plan_id,
                     const std::string& version) {
   return tenant_id + '\0' + PlanRegistry::NameOf(plan_id, version);
+}
+
+Result<RegisteredPlan> ReadStored(const std::string& tenant_id, std::string_view text) {
+  return FromStored<RegisteredPlan>(text, "entry of a registered plan of tenant " + tenant_id);
 }
 
 }  // namespace
@@ -42,28 +47,22 @@ Result<PlanRegistry::Registered> PlanRegistry::Register(const std::string& tenan
   Registered registered;
   registered.plan = {std::string((*plan)->id()), std::string((*plan)->version()),
                      (*plan)->ref().sha256, clock_.Now(), by};
-  // Looked up and written between two commits, so that of two at once one is the first.
-  const Status put = committer_.BetweenCommits([&]() -> Status {
-    const auto known = store_.Read()->FindDocument(key);
-    if (!known) return known.error();
-    if (*known) {
-      auto before = FromWire<RegisteredPlan>(**known, UnknownMembers::kIgnore);
-      if (!before) return before.error();
-      if (before->sha256 != registered.plan.sha256) {
-        return Error{ErrorCode::kPlanVersionTaken,
-                     "plan " + before->plan_id + " already has a version " + before->plan_version +
-                         " with the SHA-256 " + before->sha256,
-                     {}};
-      }
-      registered = {*std::move(before), true};
-      return Ok();
-    }
-    const std::array<TenantDocument, 1> documents = {{{key, ToWire(registered.plan)}}};
-    return store_.PutDocuments(documents);
-  });
-  if (!put) return put.error();
-  if (!registered.existing) ForgetNewest(tenant_id, registered.plan.plan_id);
-  return registered;
+  StoreOrder order = StoreFirst{{key, ToWire(registered.plan)}};
+  if (const Status put = committer_.CarryOut(order); !put) return put.error();
+  const auto& existing = std::get<StoreFirst>(order).existing;
+  if (!existing) {
+    ForgetNewest(tenant_id, registered.plan.plan_id);
+    return registered;
+  }
+  auto before = ReadStored(tenant_id, *existing);
+  if (!before) return before.error();
+  if (before->sha256 != registered.plan.sha256) {
+    return Error{ErrorCode::kPlanVersionTaken,
+                 "plan " + before->plan_id + " already has a version " + before->plan_version +
+                     " with the SHA-256 " + before->sha256,
+                 {}};
+  }
+  return Registered{*std::move(before), true};
 }
 
 void PlanRegistry::ForgetNewest(const std::string& tenant_id, const std::string& plan_id) {
@@ -106,7 +105,7 @@ Result<RegisteredPlan> PlanRegistry::Read(const std::string& tenant_id, const st
         {DocumentKind::kPlanVersion, tenant_id, NameOf(plan_id, version)});
     if (!found) return found.error();
     if (!*found) return NotFound(plan_id, version);
-    return FromWire<RegisteredPlan>(**found, UnknownMembers::kIgnore);
+    return ReadStored(tenant_id, **found);
   }
   std::optional<RegisteredPlan> newest;
   std::string after;
@@ -137,7 +136,7 @@ Result<std::vector<RegisteredPlan>> PlanRegistry::List(const std::string& tenant
   if (!documents) return documents.error();
   std::vector<RegisteredPlan> plans;
   for (const TenantDocument& document : *documents) {
-    auto plan = FromWire<RegisteredPlan>(*document.text, UnknownMembers::kIgnore);
+    auto plan = ReadStored(tenant_id, *document.text);
     if (!plan) return plan.error();
     plans.push_back(*std::move(plan));
   }

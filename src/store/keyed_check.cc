@@ -44,6 +44,7 @@ class StoreCheck {
   Status CheckToken(std::string_view key, std::string_view value);
   Status CheckTimer(std::string_view key);
   Status CheckTombstoneAge(std::string_view key);
+  Status CheckDocument(std::string_view key);
   Status CheckOutboxRow(std::string_view key, std::string_view value);
   void CheckOutboxChange(Position position, const OutboxChange& change);
   Status CheckOutboxEnds();
@@ -341,7 +342,7 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       return Ok();
     }
     case RowKind::kDocument:
-      return Ok();
+      return CheckDocument(key);
     case RowKind::kSinkMark:
       CheckSinkMark(key, value);
       return Ok();
@@ -367,6 +368,25 @@ Status StoreCheck::CheckMetaRow(std::string_view key, std::string_view value) {
       Report("table meta: a row of an unknown kind");
       return Ok();
   }
+}
+
+// Sinks are opened by their marks.
+Status StoreCheck::CheckDocument(std::string_view key) {
+  const auto tenant_id = ParseDocumentTenant(key);
+  if (!tenant_id) {
+    Report("a document's key cannot be read");
+    return Ok();
+  }
+  const std::string_view sinks = keys_.Document({DocumentKind::kSink, *tenant_id, {}});
+  if (!key.starts_with(sinks)) return Ok();
+  const SinkKey sink{*tenant_id, std::string(key.substr(sinks.size()))};
+  const auto mark = reader_.FindSink(sink);
+  if (!mark) return Survive(mark.error());
+  if (!*mark) {
+    Report("sink " + sink.name + " of tenant " + sink.tenant_id +
+           " has a definition but no mark, so it is not opened; put it again");
+  }
+  return Ok();
 }
 
 void StoreCheck::CheckCounts(std::string_view tenant_id, std::string_view value) {

@@ -1,6 +1,7 @@
 #include "store/keyed_store.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -67,6 +68,8 @@ class KeyedStore final : public StateStore {
   Status LoadCounts(TableView& view);
   // Updates the byte counts of the tenants for the documents of a write.
   Status CountDocuments(std::span<const TenantDocument* const> documents);
+  // Adds the documents and the edited counts to a write.
+  Status AddDocuments(std::span<const TenantDocument* const> documents, WriteBatch& batch);
   Status MayWrite() const;
   // Writes the batch. If it is durable, adopts the edited counts and the heads `after`.
   Status Write(WriteBatch& batch, const StoreHeads& after);
@@ -222,21 +225,28 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes,
   const auto batch = tables_->NewBatch();
   StoreHeads after = heads();
   if (!changes.empty()) encoder_.Encode(changes, after, *batch);
+  const Status added = AddDocuments(documents, *batch);
+  if (!added) return added;
+  return Write(*batch, after);
+}
+
+Status KeyedStore::AddDocuments(std::span<const TenantDocument* const> documents,
+                                WriteBatch& batch) {
   const Status counted = CountDocuments(documents);
   if (!counted) {
     counts_.Drop();
     return counted;
   }
   RowKeys keys;
-  counts_.PutEdits(keys, *batch);
+  counts_.PutEdits(keys, batch);
   for (const TenantDocument* document : documents) {
     if (document->text) {
-      batch->Put(Table::kMeta, keys.Document(document->key), *document->text);
+      batch.Put(Table::kMeta, keys.Document(document->key), *document->text);
     } else {
-      batch->Delete(Table::kMeta, keys.Document(document->key));
+      batch.Delete(Table::kMeta, keys.Document(document->key));
     }
   }
-  return Write(*batch, after);
+  return Ok();
 }
 
 Status KeyedStore::CountDocuments(std::span<const TenantDocument* const> documents) {
@@ -293,6 +303,11 @@ Status KeyedStore::MoveSink(const SinkMove& move) {
     const Status planned = PutSinkMove(*reader, move, *batch);
     if (!planned) return planned;
   }
+  if (move.definition) {
+    const TenantDocument document{SinkDocumentKey(move.mark.key), move.definition};
+    const Status added = AddDocuments(std::array{&document}, *batch);
+    if (!added) return added;
+  }
   return Write(*batch, heads());
 }
 
@@ -305,6 +320,9 @@ Status KeyedStore::RemoveSink(const SinkKey& key) {
     const Status planned = PutSinkRemoval(*reader, key, *batch);
     if (!planned) return planned;
   }
+  const TenantDocument document{SinkDocumentKey(key), std::nullopt};
+  const Status added = AddDocuments(std::array{&document}, *batch);
+  if (!added) return added;
   return Write(*batch, heads());
 }
 

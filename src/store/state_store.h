@@ -32,6 +32,7 @@ struct Tombstone {
   RunStatus status{};
   EventSeq last_seq;
   Timestamp removed_at{};
+  std::string tenant_id{};  // empty: unknown, because an earlier version removed the run
 };
 
 struct HookHolder {
@@ -124,6 +125,7 @@ struct SinkMove {
   SinkMark mark;                                 // its count of dead letters is ignored
   std::vector<DeadLetter> died;                  // an existing one is overwritten
   std::vector<std::pair<RunId, EventSeq>> gone;  // dead letters that were delivered or given up
+  std::optional<std::string> definition{};       // the sink's document; nothing: unchanged
 };
 
 // All changes that one decision makes in one run. They become durable as a whole or not at all.
@@ -221,6 +223,10 @@ struct DocumentKey {
 // Removed with the run, as all documents are whose name begins with its id and a zero.
 inline DocumentKey CheckpointKey(const std::string& tenant_id, const RunId& run_id) {
   return {DocumentKind::kCheckpoint, tenant_id, run_id.value() + '\0'};
+}
+// The document with a sink's definition.
+inline DocumentKey SinkDocumentKey(const SinkKey& sink) {
+  return {DocumentKind::kSink, sink.tenant_id, sink.name};
 }
 struct TenantDocument {
   DocumentKey key;
@@ -333,7 +339,7 @@ class StateStore {
   Status PutDocuments(std::span<const TenantDocument> documents);
   // Creates the mark of a sink or moves it.
   virtual Status MoveSink(const SinkMove& move) = 0;
-  // Removes the mark of a sink and its dead letters.
+  // Removes a sink: its document, its mark and its dead letters.
   virtual Status RemoveSink(const SinkKey& key) = 0;
   // Removes whole runs and leaves a tombstone for each. Removes tombstones older than `expired`.
   virtual Status Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) = 0;
