@@ -107,10 +107,16 @@ Status KeepToTenant(const std::string& tenant_id, AppendOrder& order) {
   return Ok();
 }
 
-// Returns the same error for a run of another tenant as for a run that does not exist.
-Error WithoutOthers(const RunId& run_id, Error error) {
-  const bool elsewhere = error.code == ErrorCode::kRunScopeMismatch && !error.faults.empty() &&
-                         error.faults.front().pointer == "/tenantId";
+// Returns the same error for a run of another tenant, whether it exists or was removed, as for a
+// run that does not exist.
+Error WithoutOthers(StateStore& store, const RunId& run_id, const std::string& tenant_id,
+                    Error error) {
+  bool elsewhere = error.code == ErrorCode::kRunScopeMismatch && !error.faults.empty() &&
+                   error.faults.front().pointer == "/tenantId";
+  if (error.code == ErrorCode::kRunExpired) {
+    const auto run = RequireRun(*store.Read(), run_id, tenant_id);
+    elsewhere = !run && run.error().code == ErrorCode::kRunNotFound;
+  }
   if (!elsewhere && error.code != ErrorCode::kRunNotFound) return error;
   return {ErrorCode::kRunNotFound,
           "there is no run " + run_id.value() +
@@ -212,7 +218,7 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
       Result<Placed>& answer = placed[next];
       RunId& run_id = orders.kept()[next].run_id;
       if (!answer && defaults.tenant_only) {
-        answer = WithoutOthers(run_id, std::move(answer).error());
+        answer = WithoutOthers(*store_, run_id, defaults.tenant_id, std::move(answer).error());
       }
       answers.push_back(ToAppended(std::move(run_id), std::move(answer)));
       ++next;

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
 #include "base/json.h"
+#include "engine/event_view.h"
 #include "store/keyed_store.h"
 #include "store/memory_key_value.h"
 #include "testing/manual_clock.h"
@@ -234,6 +236,32 @@ TEST_F(EmbeddedLogTest, RetentionRemovesWholeRunsThatEndedLongAgo) {
   EXPECT_TRUE(log_.Append(Dialect::kContract, Contract("old", "RunStarted"), {}).has_value())
       << "the tombstone's window is over";
   EXPECT_TRUE(log_.Verify({})->findings.empty());
+}
+
+TEST_F(EmbeddedLogTest, ARemovedRunOfAnotherTenantLooksLikeOneThatNeverWas) {
+  SmallRun("old");
+  clock_.Advance(std::chrono::hours(24 * 40));
+  RetentionPolicy policy;
+  policy.older_than = std::chrono::hours(24 * 30);
+  ASSERT_EQ(*log_.ApplyRetention(policy), 1U);
+  const auto reader = log_.store().Read();
+  EXPECT_EQ(RequireRun(*reader, RunId("old"), "default").error().code, ErrorCode::kRunExpired);
+  const Error others = RequireRun(*reader, RunId("old"), "other").error();
+  EXPECT_EQ(others.code, ErrorCode::kRunNotFound);
+  EXPECT_EQ(others.message, "there is no run old");
+  const auto append = [this](const std::string& tenant, const std::string& run) {
+    AppendDefaults defaults;
+    defaults.tenant_id = tenant;
+    defaults.tenant_only = true;
+    const auto appended =
+        log_.Append(Dialect::kNative,
+                    R"({"eventType":"StepStarted","stepId":"s","runId":")" + run + "\"}", defaults);
+    return appended ? std::string() : ToString(appended.error());
+  };
+  EXPECT_NE(append("default", "old").find("RUN_EXPIRED"), std::string::npos);
+  std::string missing = append("other", "never");
+  ASSERT_NE(missing.find("never"), std::string::npos) << missing;
+  EXPECT_EQ(append("other", "old"), missing.replace(missing.find("never"), 5, "old"));
 }
 
 TEST_F(EmbeddedLogTest, RetentionKeepsRunsThatASinkStillNeeds) {

@@ -17,12 +17,17 @@ void AddViews(Dialect dialect, const StoredRun& run, const Event& event,
   for (std::string& view : views) out.push_back({event.seq.value(), type, std::move(view)});
 }
 
-Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id) {
+Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id, std::string_view tenant_id) {
+  const auto theirs = [tenant_id](const std::string& owner) {
+    return tenant_id.empty() || owner == tenant_id;
+  };
   auto run = reader.FindRun(run_id);
   if (!run) return std::move(run).error();
-  if (*run) return std::move(**run);
+  if (*run && theirs((*run)->state.scope.tenant_id)) return std::move(**run);
   const auto tombstone = reader.FindTombstone(run_id);
-  if (tombstone && *tombstone) {
+  if (!tombstone) return tombstone.error();
+  // A tombstone of an earlier version has no tenant.
+  if (*tombstone && ((*tombstone)->tenant_id.empty() || theirs((*tombstone)->tenant_id))) {
     return Error{
         ErrorCode::kRunExpired,
         "run " + run_id.value() + " was removed at " + FormatTimestamp((*tombstone)->removed_at),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "event/dialect.h"
@@ -15,8 +16,10 @@ RunIdentity IdentityOf(const StoredRun& run);
 void AddViews(Dialect dialect, const StoredRun& run, const Event& event,
               std::vector<LogEvent>& out);
 
-// Returns the run. kRunNotFound, kRunExpired.
-Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id);
+// Returns the run. kRunNotFound, kRunExpired. With a tenant, a run of another tenant is not found,
+// even if it was removed.
+Result<StoredRun> RequireRun(StateReader& reader, const RunId& run_id,
+                             std::string_view tenant_id = {});
 
 // A filter for runs and their events; an empty member matches any.
 struct RunsOf {

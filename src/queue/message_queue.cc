@@ -103,7 +103,7 @@ bool MessageQueue::LoadMessage(const TenantDocument& row, Timestamp now) {
     dirty_.push_back({row.key, std::nullopt});
     dirty_.push_back(HeadRow(*head));
   }
-  if (!head->group.empty() && parts_.is_gone(head->group)) {
+  if (!head->group.empty() && parts_.is_gone(head->tenant_id, head->group)) {
     PutRemoval(*head, dirty_);
     return true;
   }

@@ -86,7 +86,7 @@ class MessageQueue {
     // delivery.
     std::function<bool(const std::string& tenant_id, const std::string& group)> is_held;
     // Whether a group has ended because its run was removed. Called by Open.
-    std::function<bool(const std::string& group)> is_gone;
+    std::function<bool(const std::string& tenant_id, const std::string& group)> is_gone;
     // Returns a message that wakes a group whose last message is done although the group has not
     // ended, or nullopt if none is needed. `has_later`: the group still has messages, but they are
     // due much later. The queue sets tenant, group and key of the message, and generates an id if a

@@ -376,12 +376,9 @@ void Api::LogOutcome(const ApiCall& call, int status, std::string_view code) {
 }
 
 std::optional<StoredRun> Api::FindRun(ApiCall& call, const std::string& run_id) {
-  auto run = RequireRun(*parts_.engine.store().Read(), RunId(run_id));
-  if (run && run->state.scope.tenant_id == call.tenant()) return *std::move(run);
-  // Don't reveal that another tenant's run exists.
-  const bool missing = run || run.error().code == ErrorCode::kRunNotFound;
-  call.Fail(missing ? Error{ErrorCode::kRunNotFound, "there is no run " + run_id, {}}
-                    : run.error());
+  auto run = RequireRun(*parts_.engine.store().Read(), RunId(run_id), call.tenant());
+  if (run) return *std::move(run);
+  call.Fail(run.error());
   return std::nullopt;
 }
 

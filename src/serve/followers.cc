@@ -190,8 +190,8 @@ Followers::Next Followers::Serve(Follower& follower) {
 Followers::Next Followers::ServeRun(Follower& follower) {
   FollowRequest& request = follower.request;
   const auto reader = log_.store().Read();
-  const auto run = RequireRun(*reader, RunId(request.run_id));
-  if (!run || run->state.scope.tenant_id != request.runs.tenant_id) return Next::kOver;
+  const auto run = RequireRun(*reader, RunId(request.run_id), request.runs.tenant_id);
+  if (!run) return Next::kOver;
   EventQuery query;
   query.after = EventSeq(request.after);
   query.limit = kEventsAtOnce;

@@ -195,9 +195,11 @@ Status RunningServer::OpenQueue(const ServerOptions& options) {
     return run && *run && (*run)->state.scope.tenant_id == tenant_id &&
            (*run)->state.status == RunStatus::kPaused;
   };
-  const auto is_gone = [&store](const std::string& group) {
+  const auto is_gone = [&store](const std::string& tenant_id, const std::string& group) {
     const auto tombstone = store.Read()->FindTombstone(RunId(group));
-    return tombstone && *tombstone;
+    if (!tombstone || !*tombstone) return false;
+    const std::string& owner = (*tombstone)->tenant_id;
+    return owner.empty() || owner == tenant_id;
   };
   const auto wake = [&store](const std::string& tenant_id, const std::string& group, bool later) {
     return WakeStalledRun(*store.Read(), tenant_id, RunId(group), later);

@@ -149,8 +149,11 @@ Result<std::optional<Tombstone>> KeyedReader::FindTombstone(const RunId& run_id)
   auto row = view_->Get(Table::kMeta, keys_.Tombstone(run_id));
   if (!row) return At(place, std::move(row).error());
   if (!*row) return std::optional<Tombstone>();
-  const auto tombstone = DecodeTombstone(**row);
+  auto tombstone = DecodeTombstone(**row);
   if (!tombstone) return CorruptRow(place, "the tombstone cannot be read");
+  auto age = view_->Get(Table::kIndex, keys_.TombstoneAge(tombstone->removed_at, run_id.value()));
+  if (!age) return At(place, std::move(age).error());
+  tombstone->tenant_id = std::move(*age).value_or(std::string());
   return tombstone;
 }
 

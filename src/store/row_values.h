@@ -52,6 +52,7 @@ void EncodeCounts(const StoreCounts& counts, std::string& out);
 std::optional<StoreCounts> DecodeCounts(std::string_view bytes);
 void EncodeHeads(const StoreHeads& heads, std::string& out);
 std::optional<StoreHeads> DecodeHeads(std::string_view bytes);
+// Without the tenant, which is the value of the row by age.
 void EncodeTombstone(const Tombstone& tombstone, std::string& out);
 std::optional<Tombstone> DecodeTombstone(std::string_view bytes);
 void EncodeOutboxChange(const OutboxChange& change,

@@ -46,7 +46,7 @@ Status RunRemoval::Remove(const RunId& run_id, Timestamp now) {
   if (!measured) return measured;
   Subtract(*remains);
   removed_.insert(**run);
-  return PutTombstone(run_id, {remains->status, remains->last_seq, now});
+  return PutTombstone(run_id, {remains->status, remains->last_seq, now, remains->tenant_id});
 }
 
 Status RunRemoval::MeasureEvents(Remains& remains, RunNo run) {
@@ -162,7 +162,8 @@ Status RunRemoval::PutTombstone(const RunId& run_id, const Tombstone& tombstone)
   std::string value;
   EncodeTombstone(tombstone, value);
   batch_.Put(Table::kMeta, keys_.Tombstone(run_id), value);
-  batch_.Put(Table::kIndex, keys_.TombstoneAge(tombstone.removed_at, run_id.value()), {});
+  batch_.Put(Table::kIndex, keys_.TombstoneAge(tombstone.removed_at, run_id.value()),
+             tombstone.tenant_id);
   return Ok();
 }
 

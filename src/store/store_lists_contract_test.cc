@@ -228,6 +228,7 @@ TEST_P(ListContract, APurgedRunLeavesATombstoneAndNothingElse) {
   EXPECT_EQ((*tombstone)->status, RunStatus::kRunning);
   EXPECT_EQ((*tombstone)->last_seq, EventSeq(5));
   EXPECT_EQ((*tombstone)->removed_at, bench_.now());
+  EXPECT_EQ((*tombstone)->tenant_id, "acme");
   EXPECT_FALSE(*bench_.Read()->FindTombstone(kept.run_id()));
   ExpectStored(kept);
 }

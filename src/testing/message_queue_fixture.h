@@ -38,7 +38,7 @@ class MessageQueueTest : public testing::Test {
     auto queue = MessageQueue::Open(
         {*store_, committer_, clock_, random_, courier_,
          [this](const std::string&, const std::string& group) { return held_.contains(group); },
-         [this](const std::string& group) { return gone_.contains(group); },
+         [this](const std::string&, const std::string& group) { return gone_.contains(group); },
          [this](const std::string&, const std::string& group, bool has_later) {
            asked_.push_back(group + (has_later ? ", later" : ""));
            return stalled_.contains(group)
