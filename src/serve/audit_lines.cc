@@ -170,6 +170,7 @@ Result<AuditPage> ReadAuditPage(const std::string& directory, const AuditKey& ke
   AuditPage page;
   page.next_after = query.after;
   std::size_t scanned = 0;
+  std::uint64_t invalid = 0;  // lines since the last valid one
   while (const auto line = lines.Next()) {
     const auto seq = SeqOf(line->text);
     if (seq && *seq <= query.after) continue;
@@ -181,15 +182,20 @@ Result<AuditPage> ReadAuditPage(const std::string& directory, const AuditKey& ke
     ++scanned;
     const auto view = ReadAuditLine(line->text, key);
     if (!view) {
-      ++page.broken;
+      ++invalid;
       continue;
     }
+    // Entries have consecutive numbers, so a gap shows entries that were removed.
+    const std::uint64_t expected = page.next_after + 1;
+    page.broken += std::max(invalid, view->seq - std::min(view->seq, expected));
+    invalid = 0;
     page.next_after = view->seq;
     const bool wanted =
         query.tenant_id.empty() || line->text.find(tenant) != std::string_view::npos;
     if (wanted) page.entries.emplace_back(line->text);
   }
   if (lines.failed()) return Unreadable(directory);
+  page.broken += invalid;
   return page;
 }
 

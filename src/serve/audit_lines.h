@@ -74,7 +74,7 @@ struct AuditPage {
   std::vector<std::string> entries;
   std::uint64_t next_after = 0;  // where the next page continues: the last entry examined
   bool more = false;
-  std::uint64_t broken = 0;  // invalid lines that were left out
+  std::uint64_t broken = 0;  // invalid lines that were left out, and entries that are missing
 };
 struct AuditQuery {
   std::uint64_t after = 0;  // only entries with a greater seq

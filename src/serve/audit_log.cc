@@ -37,6 +37,12 @@ std::string FileText(int descriptor, std::size_t bytes_max) {
   return text;
 }
 
+// Whether the text of a head, which cannot be verified without its key, is not that of an empty
+// log.
+bool NamesEntries(std::string_view head) {
+  return !head.empty() && head.find("\"seq\":0,") == std::string_view::npos;
+}
+
 // The digest of the file from `from` to its end, at most 1 MiB.
 Sha256Digest DigestFrom(int descriptor, std::uint64_t from, std::uint64_t size) {
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size - from, 1 << 20)), '\0');
@@ -85,7 +91,7 @@ Status AuditLog::OpenFiles(Random& random) {
     return Ok();
   }
   if (key.error().code != ErrorCode::kStoreNotFound) return key.error();
-  if (found.st_size > 0) {
+  if (found.st_size > 0 || NamesEntries(FileText(head_file_.get(), kHeadBytesMax))) {
     return Error{ErrorCode::kStoreNotFound,
                  key_path + ": is missing; put it back, or move audit.log and audit.head away",
                  {}};
@@ -168,6 +174,7 @@ Status AuditLog::Recover() {
     entry.action = "audit.broken";
     entry.detail = broken;
     (void)Append(entry);
+    broken_ = std::move(broken);
   }
   return Sync();
 }

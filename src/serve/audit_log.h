@@ -47,6 +47,8 @@ class AuditLog {
   // Waits until everything appended so far is durable or its write failed.
   Status Sync();
 
+  // Why the log did not match its last recorded state when it was opened; empty if it did.
+  const std::string& broken() const { return broken_; }
   // How far the log is durable.
   AuditHead head() const;
   Result<AuditPage> Read(const AuditQuery& query) const;
@@ -75,6 +77,7 @@ class AuditLog {
   AuditKey key_;
   UniqueFd log_;
   UniqueFd head_file_;
+  std::string broken_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

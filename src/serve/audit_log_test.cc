@@ -282,6 +282,9 @@ TEST_F(AuditLogTest, AMissingHeadIsRecorded) {
   std::filesystem::remove(Path("audit.head"));
   Reopen();
   EXPECT_EQ(Actions().back(), "audit.broken");
+  EXPECT_NE(log_->broken().find("audit.head is missing"), std::string::npos) << log_->broken();
+  Reopen();
+  EXPECT_EQ(log_->broken(), "");
 }
 
 TEST_F(AuditLogTest, ALogWithoutItsKeyIsNotOpened) {
@@ -291,6 +294,17 @@ TEST_F(AuditLogTest, ALogWithoutItsKeyIsNotOpened) {
   const auto opened = AuditLog::Open(directory_.path(), clock_, random_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::kStoreNotFound);
+  // Nor if only the head is left to show that there was a log.
+  std::filesystem::remove(Path("audit.log"));
+  const auto emptied = AuditLog::Open(directory_.path(), clock_, random_);
+  ASSERT_FALSE(emptied);
+  EXPECT_EQ(emptied.error().code, ErrorCode::kStoreNotFound);
+  // A crash during the first start leaves the head of an empty log without a key.
+  for (const char* name : {"audit.log", "audit.head"}) std::filesystem::remove(Path(name));
+  Reopen();
+  Close();
+  for (const char* name : {"audit.log", "audit.key"}) std::filesystem::remove(Path(name));
+  Reopen();
 }
 
 TEST_F(AuditLogTest, CallersAreNotifiedWhenTheirEntryIsDurable) {
@@ -385,6 +399,18 @@ TEST_F(AuditLogTest, ForgedLinesAreNotShown) {
   ASSERT_TRUE(page);
   EXPECT_EQ(page->entries.size(), 4U);
   EXPECT_EQ(page->broken, 1U);
+}
+
+TEST_F(AuditLogTest, PagesReportEntriesThatAreMissing) {
+  AppendFive();
+  auto lines = Lines();
+  lines.erase(lines.begin() + 1, lines.begin() + 3);
+  SetLines(lines);
+  const auto page = log_->Read({0, 10, ""});
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->entries.size(), 3U);
+  EXPECT_EQ(page->broken, 2U);
+  EXPECT_EQ(log_->Read({3, 10, ""})->broken, 0U) << "they are before this page";
 }
 
 TEST_F(AuditLogTest, LongTextsAreCut) {

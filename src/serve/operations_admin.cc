@@ -228,6 +228,7 @@ void ListAudit(Api& api, CallPtr call) {
   json.EndArray();
   json.Member("nextAfter", page->next_after);
   json.Member("more", page->more);
+  if (page->broken > 0) json.Member("broken", page->broken);
   json.EndObject();
   call->Json(200, std::move(text));
 }

@@ -148,6 +148,12 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
   auto audit = AuditLog::Open(options.data_directory, SystemClock(), SystemRandom());
   if (!audit) return std::move(audit).error();
   server->audit_ = *std::move(audit);
+  if (const std::string& broken = server->audit_->broken(); !broken.empty()) {
+    raise({"AUDIT_BROKEN", "P1", "",
+           "the audit log does not match its last recorded state: " + broken +
+               "; run `everstep audit verify`, and find out who or what changed the files",
+           "", true});
+  }
   if (options.bus.directory.empty()) options.bus.directory = options.data_directory + "/sinks";
   auto bus = EventBus::Open({.log = server->engine_.engine->embedded_log(),
                              .artifacts = *server->engine_.artifacts,

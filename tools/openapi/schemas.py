@@ -408,6 +408,8 @@ ADMIN = {
     "AuditPage": record("", {
         "entries!": many(ref("AuditEntry")), "nextAfter": count("pass it as `after` to continue"),
         "more": flag(),
+        "broken": count("entries of this page that are damaged or missing; absent if there are none. Run "
+                        "`everstep audit verify`"),
     }),
     "NewToken": asked("A token cannot have more than its creator's own roles and tenant allow.", {
         "name!": text("for people"),
