@@ -99,8 +99,9 @@ bool LostByOwner(const Folder& folder) {
 }  // namespace
 
 std::vector<Finding> CheckFiles(const Folder& folder) {
-  constexpr std::array kPrivate = {"",           "/tokens.json", "/admin-token", "/audit.key",
-                                   "/audit.log", "/secrets.key", "/secrets"};
+  constexpr std::array kPrivate = {"",           "/tokens.json", "/tokens.mark", "/admin-token",
+                                   "/audit.key", "/audit.log",   "/audit.head",  "/secrets.key",
+                                   "/secrets"};
   std::vector<Finding> findings;
   for (const std::string name : kPrivate) {
     const std::string path = folder.path() + name;

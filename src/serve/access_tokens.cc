@@ -55,6 +55,7 @@ Error Invalid(const char* pointer, const char* message) {
 
 AccessTokens::AccessTokens(std::string directory, Clock& clock, Random& random, TokenLimits limits)
     : path_(directory + "/tokens.json"),
+      mark_path_(directory + "/tokens.mark"),
       admin_token_path_(directory + "/admin-token"),
       clock_(clock),
       random_(random),
@@ -64,6 +65,11 @@ Result<std::unique_ptr<AccessTokens>> AccessTokens::Open(const std::string& dire
                                                          Random& random, TokenLimits limits) {
   std::unique_ptr<AccessTokens> tokens(new AccessTokens(directory, clock, random, limits));
   if (Status loaded = tokens->Load(); !loaded) return loaded.error();
+  // The file has no checksum yet, or the mark is missing or behind.
+  const bool is_incomplete = tokens->generation_ == 0 || tokens->generation_ != tokens->marked_;
+  if (is_incomplete && !tokens->entries_.empty()) {
+    if (Status saved = tokens->Save(); !saved) return saved.error();
+  }
   const auto views = tokens->List("");
   const Timestamp now = clock.Now();
   const bool has_admin = std::any_of(views.begin(), views.end(), [&](const TokenView& view) {
@@ -87,7 +93,9 @@ Result<std::size_t> AccessTokens::CountValid(const std::string& directory, Clock
 bool AccessTokens::HasLostFile(const std::string& directory) {
   std::error_code failed;
   if (std::filesystem::exists(directory + "/tokens.json", failed) || failed) return false;
-  if (std::filesystem::exists(directory + "/admin-token", failed)) return true;
+  for (const char* left : {"/tokens.mark", "/admin-token"}) {
+    if (std::filesystem::exists(directory + left, failed)) return true;
+  }
   std::ifstream audit(directory + "/audit.log");
   for (std::string line; std::getline(audit, line);) {
     const std::size_t token = line.find(R"("tokenId":")");
@@ -269,14 +277,7 @@ AccessTokens::Tokens AccessTokens::Copy() const {
 }
 
 Status AccessTokens::Replace(Tokens tokens) {
-  const std::string text = Written(tokens);
-  if (text.size() > kFileBytesMax) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        path_ + ": would have more than " + std::to_string(kFileBytesMax) + " bytes; revoke tokens",
-        {}};
-  }
-  if (Status written = WritePrivateFile(path_, text); !written) return written;
+  if (Status written = Write(tokens, generation_ + 1); !written) return written;
   const std::unique_lock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) { return !tokens.contains(entry.first); });
   for (auto& [id, token] : tokens) {
@@ -311,7 +312,7 @@ std::optional<TokenView> AccessTokens::Get(std::string_view token_id) const {
 
 Status AccessTokens::Save() {
   const std::lock_guard change(change_);
-  return WritePrivateFile(path_, Written(Copy()));
+  return Write(Copy(), std::max<std::uint64_t>(generation_, 1));
 }
 
 }  // namespace everstep

@@ -66,8 +66,10 @@ struct TokenLimits {
 };
 
 // The API tokens of a server, stored in `tokens.json` in the data directory. Of a secret only the
-// SHA-256 is stored; with 256 random bits it needs no slower hash. The process that owns the
-// directory is the only writer. Thread-safe; calls of Authenticate run in parallel.
+// SHA-256 is stored; with 256 random bits it needs no slower hash. Every change gives the file the
+// next generation, which `tokens.mark` repeats, so that an older copy is not mistaken for it. The
+// process that owns the directory is the only writer. Thread-safe; calls of Authenticate run in
+// parallel.
 class AccessTokens {
  public:
   enum class Refusal : std::uint8_t { kNone, kMalformed, kUnknown, kExpired, kRevoked };
@@ -77,16 +79,17 @@ class AccessTokens {
   };
 
   // Opens or creates the file. If there is no valid admin token (as on the first start), creates
-  // one for the tenant "default" and writes it to `admin-token` in the same directory. Fails with
-  // kStoreIo or kStoreCorrupt.
+  // one for the tenant "default" and writes it to `admin-token` in the same directory. Rewrites a
+  // file of an earlier format. Fails with kStoreIo or kStoreFormatNewer, or with kStoreCorrupt if
+  // the file is damaged or older than the one last written.
   static Result<std::unique_ptr<AccessTokens>> Open(const std::string& directory, Clock& clock,
                                                     Random& random, TokenLimits limits = {});
 
   // The number of valid tokens in a folder; changes nothing. Fails as Open.
   static Result<std::size_t> CountValid(const std::string& directory, Clock& clock, Random& random);
-  // Whether the folder has no token file although it had one: it has an admin token, or its audit
-  // log names the tokens of callers. Open then creates a new file, with which the former tokens are
-  // unknown.
+  // Whether the folder has no token file although it had one: it has a mark or an admin token, or
+  // its audit log names the tokens of callers. Open then creates a new file, with which the former
+  // tokens are unknown.
   static bool HasLostFile(const std::string& directory);
 
   // Whether the file of an admin token created by Open, now or earlier, still exists.
@@ -131,20 +134,26 @@ class AccessTokens {
 
   AccessTokens(std::string directory, Clock& clock, Random& random, TokenLimits limits);
   Status Load();
+  Status LoadMark();
   Status MakeAdminToken();
   Tokens Copy() const;
+  // Must be called with change_ held, or before anyone else can access this object.
+  Status Write(const Tokens& tokens, std::uint64_t generation);
   Status Replace(Tokens tokens);
   void ForgetEnded(Tokens& tokens, Timestamp now) const;
   std::string MakeText(std::string_view token_id, Sha256Digest& secret);
   static std::optional<Token> ReadToken(const class Value& value);
-  static std::string Written(const Tokens& tokens);
+  static std::string Written(const Tokens& tokens, std::uint64_t generation);
 
   const std::string path_;
+  const std::string mark_path_;
   const std::string admin_token_path_;
   Clock& clock_;
   Random& random_;
   const TokenLimits limits_;
   std::mutex change_;                // serializes changes; held while the file is written
+  std::uint64_t generation_ = 0;     // of the file, or of the mark if that is greater
+  std::uint64_t marked_ = 0;         // the generation in the mark
   mutable std::shared_mutex mutex_;  // guards the map; never held during disk I/O
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
 };

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "serve/checked_json.h"
 #include "testing/manual_clock.h"
 #include "testing/temporary_directory.h"
 
@@ -30,6 +31,9 @@ class AccessTokensTest : public ::testing::Test {
   std::string FileText(const std::string& name) const {
     std::ifstream file(directory_ / name);
     return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void SetFile(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name, std::ios::binary | std::ios::trunc) << text;
   }
   std::string AdminToken() const {
     std::string text = FileText("admin-token");
@@ -238,18 +242,78 @@ TEST_F(AccessTokensTest, ADamagedFileIsNotOpened) {
   const std::string good = FileText("tokens.json");
   std::string no_role = good;
   no_role.replace(no_role.find("\"admin\"]"), 8, "\"boss\"]");
-  for (const std::string& text : {std::string(), std::string("{}"), good.substr(0, 40), no_role}) {
-    std::ofstream(directory_ / "tokens.json") << text;
+  for (const std::string& text :
+       {std::string(), std::string("{}"), good.substr(0, 40), no_role, good + good,
+        std::string(R"({"format":2,"generation":9,"tokens":[]})")}) {
+    SetFile("tokens.json", text);
     const auto opened = AccessTokens::Open(directory_.path(), clock_, random_);
     ASSERT_FALSE(opened) << text;
     EXPECT_EQ(opened.error().code, ErrorCode::kStoreCorrupt);
+    EXPECT_NE(opened.error().message.find("tokens.json"), std::string::npos);
   }
+}
+
+TEST_F(AccessTokensTest, AnOlderFileIsNotOpenedUnlessItIsAccepted) {
+  const NewToken made = Create(Role::kViewer);
+  const std::string older = FileText("tokens.json");
+  ASSERT_TRUE(*tokens_->Revoke(made.view.token_id, "t1"));
+  SetFile("tokens.json", older);
+  const auto opened = AccessTokens::Open(directory_.path(), clock_, random_);
+  ASSERT_FALSE(opened) << "a revoked token would be valid again";
+  EXPECT_EQ(opened.error().code, ErrorCode::kStoreCorrupt);
+  EXPECT_NE(opened.error().message.find("older than the last one"), std::string::npos);
+  EXPECT_NE(opened.error().message.find("tokens.mark"), std::string::npos);
+  std::filesystem::remove(directory_ / "tokens.mark");
+  Reopen();
+  EXPECT_EQ(Try(made.text), Refusal::kNone);
+  EXPECT_NE(FileText("tokens.mark"), "") << "written again";
+}
+
+TEST_F(AccessTokensTest, AFileThatIsAheadOfItsMarkIsTheNewest) {
+  const std::string mark = FileText("tokens.mark");
+  const NewToken made = Create(Role::kViewer);
+  SetFile("tokens.mark", mark);  // as a crash between the two writes leaves it
+  Reopen();
+  EXPECT_EQ(Try(made.text), Refusal::kNone);
+  EXPECT_NE(FileText("tokens.mark"), mark);
+  SetFile("tokens.mark", mark.substr(0, 20));
+  const auto opened = AccessTokens::Open(directory_.path(), clock_, random_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kStoreCorrupt);
+  EXPECT_NE(opened.error().message.find("tokens.mark"), std::string::npos);
+}
+
+TEST_F(AccessTokensTest, AFileOfFormatOneIsAcceptedOnceAndRewritten) {
+  const NewToken made = Create(Role::kViewer);
+  tokens_.reset();
+  const std::string text = FileText("tokens.json");
+  const std::size_t list = text.find("\"tokens\"");
+  const std::string former =
+      R"({"format":1,)" + text.substr(list, text.find(R"(,"crc32c")") - list) + "}\n";
+  std::filesystem::remove(directory_ / "tokens.mark");
+  SetFile("tokens.json", former);
+  Reopen();
+  EXPECT_EQ(Try(made.text), Refusal::kNone);
+  EXPECT_NE(FileText("tokens.json").find(R"("format":2,"generation":1,)"), std::string::npos);
+  SetFile("tokens.json", former);
+  const auto again = AccessTokens::Open(directory_.path(), clock_, random_);
+  ASSERT_FALSE(again) << "it is older than the file that replaced it";
+  EXPECT_EQ(again.error().code, ErrorCode::kStoreCorrupt);
+}
+
+TEST_F(AccessTokensTest, AFileOfANewerFormatIsNotOpened) {
+  SetFile("tokens.json", WithChecksum(R"({"format":3,"tokens":{}})"));
+  const auto opened = AccessTokens::Open(directory_.path(), clock_, random_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kStoreFormatNewer);
 }
 
 TEST_F(AccessTokensTest, AFileThatWasLostIsNoticed) {
   EXPECT_FALSE(AccessTokens::HasLostFile(directory_.path()));
   EXPECT_EQ(*AccessTokens::CountValid(directory_.path(), clock_, random_), 1U);
   std::filesystem::remove(directory_ / "tokens.json");
+  EXPECT_TRUE(AccessTokens::HasLostFile(directory_.path())) << "the mark is there";
+  std::filesystem::remove(directory_ / "tokens.mark");
   EXPECT_TRUE(AccessTokens::HasLostFile(directory_.path())) << "the first admin's token is there";
   std::filesystem::remove(directory_ / "admin-token");
   EXPECT_FALSE(AccessTokens::HasLostFile(directory_.path()));

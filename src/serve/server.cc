@@ -144,6 +144,12 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
     if (!tokens) return std::move(tokens).error();
     server->tokens_ = *std::move(tokens);
     if (lost && options.api.log != nullptr) LogLostTokens(*options.api.log, options);
+    if (lost) {
+      raise({"TOKENS_LOST", "P1", "",
+             "the file of API tokens was missing, so all former tokens are refused; restore it "
+             "from a backup, or create new tokens with the new admin token",
+             "", true});
+    }
   }
   auto audit = AuditLog::Open(options.data_directory, SystemClock(), SystemRandom());
   if (!audit) return std::move(audit).error();
