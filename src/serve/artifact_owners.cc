@@ -24,9 +24,10 @@ Status ArtifactOwners::Add(const std::string& tenant_id, const ArtifactRef& arti
       {{DocumentOf(tenant_id, artifact.sha256), ToJson(artifact.ToValue()), artifact.size_bytes}});
 }
 
-bool ArtifactOwners::Has(const std::string& tenant_id, const std::string& sha256) {
+Result<bool> ArtifactOwners::Has(const std::string& tenant_id, const std::string& sha256) {
   const auto found = store_.Read()->FindDocument(DocumentOf(tenant_id, sha256));
-  return found && *found;
+  if (!found) return found.error();
+  return found->has_value();
 }
 
 Status ArtifactOwners::Check(const std::string& tenant_id, std::string_view references) {
@@ -34,7 +35,9 @@ Status ArtifactOwners::Check(const std::string& tenant_id, std::string_view refe
   const auto digests = DigestsOf(references);
   if (!digests) return digests.error();
   for (const std::string& sha256 : *digests) {
-    if (Has(tenant_id, sha256)) continue;
+    const auto has = Has(tenant_id, sha256);
+    if (!has) return has.error();
+    if (*has) continue;
     return Error{
         ErrorCode::kArtifactNotFound,
         "artifact " + sha256 + " was not uploaded; POST it to /v1/artifacts before reporting it",

@@ -19,9 +19,10 @@ class ArtifactOwners {
 
   // The entry is durable on return.
   Status Add(const std::string& tenant_id, const ArtifactRef& artifact);
-  bool Has(const std::string& tenant_id, const std::string& sha256);
+  Result<bool> Has(const std::string& tenant_id, const std::string& sha256);
   // Checks that a JSON list of ArtifactRefs (empty: no references) contains uploads of the tenant
-  // only. kArtifactNotFound if not; kInvalidArgument if it is not such a list.
+  // only. kArtifactNotFound if not; kInvalidArgument if it is not such a list; other errors if the
+  // store cannot be read.
   Status Check(const std::string& tenant_id, std::string_view references);
 
  private:

@@ -83,31 +83,81 @@ bool IsJsonText(std::string_view document) {
   return first != std::string_view::npos && document[first] == '{';
 }
 
-// Streams a whole artifact piece by piece, as fast as the client reads it.
+// Answers with an artifact: verifies its file first, so that damaged bytes are not served, then
+// streams it piece by piece, as fast as the client reads.
 class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
  public:
-  ArtifactSender(Api& api, std::string party, std::unique_ptr<ArtifactStore::Reader> reader,
-                 std::shared_ptr<ReplyStream> stream)
-      : api_(api),
-        party_(std::move(party)),
-        reader_(std::move(reader)),
-        stream_(std::move(stream)) {}
+  ArtifactSender(Api& api, CallPtr call, std::string sha256)
+      : api_(api), call_(std::move(call)), party_(call_->party()), sha256_(std::move(sha256)) {}
 
+  // Must be called on the pool. Keeps itself alive until done.
   void Begin() {
+    if (Open()) Verify();
+  }
+
+ private:
+  static constexpr std::size_t kQueuedMax = 256 << 10;
+  static constexpr std::size_t kVerifiedPerTurn = 4 << 20;
+
+  bool Open() {
+    auto reader = api_.artifacts().NewReader("artifact:sha256:" + sha256_);
+    if (!reader) {
+      Refuse(reader.error());
+      return false;
+    }
+    reader_ = *std::move(reader);
+    return true;
+  }
+  void Verify() {
+    std::size_t verified = 0;
+    while (verified < kVerifiedPerTurn) {
+      const auto piece = reader_->Next();
+      if (!piece) return Refuse(piece.error());
+      if (piece->empty()) {
+        if (Open()) BeginStream();
+        return;
+      }
+      verified += piece->size();
+    }
+    // Queue the rest, so that others get their turn on the pool.
+    api_.RunOnPool(party_, [self = shared_from_this()] {
+      if (!self->call_->is_abandoned()) self->Verify();
+    });
+  }
+  // The artifact is known, so a missing file is as bad as a damaged one. The error may contain
+  // local paths, which tenants must not see.
+  void Refuse(const Error& error) {
+    const bool is_damage =
+        error.code == ErrorCode::kStoreCorrupt || error.code == ErrorCode::kArtifactNotFound;
+    if (!is_damage) return call_->Fail(error);
+    api_.Raised({"ARTIFACT_DAMAGED", "P1", "",
+                 "the stored bytes of artifact " + sha256_ +
+                     " are damaged or missing; restore artifacts/" + sha256_.substr(0, 2) + "/" +
+                     sha256_ + " from a backup, or upload the same bytes again",
+                 call_->tenant()});
+    call_->Fail(HttpCode::kArtifactDamaged,
+                "artifact " + sha256_ +
+                    " is known, but its stored bytes are damaged or missing; upload the same bytes "
+                    "again, or ask the operator to restore them from a backup");
+  }
+  void BeginStream() {
+    ServerResponse head;
+    // Prevent browsers from executing uploaded content.
+    head.headers = {{"Content-Type", "application/octet-stream"},
+                    {"Content-Disposition", "attachment; filename=\"" + sha256_ + "\""},
+                    {"X-Content-Type-Options", "nosniff"},
+                    {"ETag", "\"" + sha256_ + "\""}};
+    stream_ = std::exchange(call_, nullptr)->Stream(std::move(head));
     stream_->OnChange([self = shared_from_this()] {
       self->api_.RunOnPool(self->party_, [self] { self->Send(); });
     });
     Send();
   }
-
- private:
-  static constexpr std::size_t kQueuedMax = 256 << 10;
-
   void Send() {
     const std::lock_guard lock(mutex_);
     while (!over_ && stream_->queued() < kQueuedMax) {
       const auto piece = reader_->Next();
-      // Corruption is detected at the end of the file. Leave the response incomplete, so that the
+      // The file was changed since it was verified. Leave the response incomplete, so that the
       // client does not accept it.
       if (!piece) return Finish(false);
       if (piece->empty()) return Finish(true);
@@ -121,7 +171,9 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
   }
 
   Api& api_;
+  CallPtr call_;  // null once the answer is streamed
   const std::string party_;
+  const std::string sha256_;
   std::mutex mutex_;  // serializes Send
   std::unique_ptr<ArtifactStore::Reader> reader_;
   std::shared_ptr<ReplyStream> stream_;
@@ -131,15 +183,18 @@ class ArtifactSender : public std::enable_shared_from_this<ArtifactSender> {
 // Identical bytes are stored once for all tenants. A tenant may read what it uploaded and what the
 // engine recorded for one of the tenant's runs. A reference in an appended log proves nothing:
 // anybody can write one.
-bool IsTheirs(Api& api, const ApiCall& call, const std::string& sha256, const std::string& run_id) {
+Result<bool> IsTheirs(Api& api, const ApiCall& call, const std::string& sha256,
+                      const std::string& run_id) {
   if (!DigestFromHex(sha256)) return false;
-  if (api.artifact_owners().Has(call.tenant(), sha256)) return true;
-  if (run_id.empty()) return false;
-  const auto run = RequireRun(*api.engine().store().Read(), RunId(run_id));
-  if (!run || run->state.scope.tenant_id != call.tenant()) return false;
+  const auto uploaded = api.artifact_owners().Has(call.tenant(), sha256);
+  if (!uploaded || *uploaded || run_id.empty()) return uploaded;
+  const auto run = RequireRun(*api.engine().store().Read(), RunId(run_id), call.tenant());
+  if (!run && KindOf(run.error().code) == ErrorKind::kStore) return run.error();
+  if (!run) return false;
   if (run->state.engine_run_ref != kOwnEngine) return false;
   const auto snapshot = api.log().Snapshot(run_id);
-  if (!snapshot || snapshot->artifacts.empty()) return false;
+  if (!snapshot) return snapshot.error();
+  if (snapshot->artifacts.empty()) return false;
   const auto made = DigestsOf(snapshot->artifacts);
   return made && std::ranges::find(*made, sha256) != made->end();
 }
@@ -221,7 +276,9 @@ void GetArtifact(Api& api, CallPtr call) {
   const std::string run_id = query.Text("runId").value_or("");
   if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string& sha256 = call->Parameter("sha256");
-  if (!IsTheirs(api, *call, sha256, run_id)) {
+  const auto theirs = IsTheirs(api, *call, sha256, run_id);
+  if (!theirs) return call->Fail(theirs.error());
+  if (!*theirs) {
     return call->Fail(
         Error{ErrorCode::kArtifactNotFound,
               "there is no artifact " + sha256 + " that this tenant uploaded or this run produced",
@@ -231,20 +288,7 @@ void GetArtifact(Api& api, CallPtr call) {
   if (NoneMatchHas(call->request().Header("if-none-match"), etag)) {
     return call->Reply({304, {{"ETag", etag}}, {}});
   }
-  auto reader = api.artifacts().NewReader("artifact:sha256:" + sha256);
-  // Don't reveal the reason: the error may contain local paths.
-  if (!reader) {
-    return call->Fail(Error{ErrorCode::kArtifactNotFound, "there is no artifact " + sha256, {}});
-  }
-  ServerResponse head;
-  // Prevent browsers from executing uploaded content.
-  head.headers = {{"Content-Type", "application/octet-stream"},
-                  {"Content-Disposition", "attachment; filename=\"" + sha256 + "\""},
-                  {"X-Content-Type-Options", "nosniff"},
-                  {"ETag", etag}};
-  auto stream = call->Stream(std::move(head));
-  std::make_shared<ArtifactSender>(api, call->party(), *std::move(reader), std::move(stream))
-      ->Begin();
+  std::make_shared<ArtifactSender>(api, std::move(call), sha256)->Begin();
 }
 
 }  // namespace everstep

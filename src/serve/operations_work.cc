@@ -104,16 +104,18 @@ void AnswerPoll(ApiCall& call, Result<PollAnswer> answer) {
   call.Answer(reply);
 }
 
-// A worker may only report artifacts that its tenant uploaded.
-void CheckArtifacts(Api& api, const ApiCall& call, ReportBody& report) {
+// A worker may only report artifacts that its tenant uploaded: otherwise the step fails. An error
+// of the store is not the worker's fault and is returned.
+Status CheckArtifacts(Api& api, const ApiCall& call, ReportBody& report) {
   const Status theirs = api.artifact_owners().Check(call.tenant(), report.artifacts);
-  if (theirs) return;
+  if (theirs || KindOf(theirs.error().code) == ErrorKind::kStore) return theirs;
   report.artifacts.clear();
   report.result.clear();
   ReportBody::Failure failure;
   failure.code = "BAD_OUTPUT";
   failure.message = theirs.error().message;
   report.error = std::move(failure);
+  return Ok();
 }
 
 void Poll(Api& api, CallPtr call, PollBody body) {
@@ -173,7 +175,10 @@ void PollWork(Api& api, CallPtr call) {
   // The check of the artifacts' owners reads the store.
   const std::string party = call->party();
   api.RunOnPool(party, [&api, call = std::move(call), body = *std::move(body)]() mutable {
-    for (ReportBody& report : body.reports) CheckArtifacts(api, *call, report);
+    for (ReportBody& report : body.reports) {
+      const Status checked = CheckArtifacts(api, *call, report);
+      if (!checked) return call->Fail(checked.error());
+    }
     Poll(api, std::move(call), std::move(body));
   });
 }

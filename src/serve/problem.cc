@@ -113,6 +113,8 @@ constexpr std::array<HttpRow, kHttpCodeCount> kHttp = {{
      "The request was executed; its answer was not kept"},
     {HttpCode::kWebhookSignatureInvalid, "WEBHOOK_SIGNATURE_INVALID", 401,
      "The webhook's signature is not valid"},
+    {HttpCode::kArtifactDamaged, "ARTIFACT_DAMAGED", 500,
+     "The stored artifact is damaged or missing"},
     {HttpCode::kNotReady, "NOT_READY", 503, "The server is not ready"},
     {HttpCode::kContentTooLarge, "CONTENT_TOO_LARGE", 413, "The body is too large"},
     {HttpCode::kOverloaded, "OVERLOADED", 503, "The server is overloaded"},

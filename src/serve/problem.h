@@ -22,6 +22,7 @@ enum class HttpCode : std::uint8_t {
   kIdempotencyKeyReused,
   kIdempotencyAnswerGone,
   kWebhookSignatureInvalid,
+  kArtifactDamaged,
   kNotReady,
   kContentTooLarge,
   kOverloaded,

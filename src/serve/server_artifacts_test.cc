@@ -9,9 +9,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/sha256.h"
 #include "base/unique_fd.h"
@@ -289,6 +292,35 @@ TEST_F(ServerArtifactsTest, AnIdempotencyKeyCoversTheUploadedBytes) {
     EXPECT_FALSE(IsStored(ToHex(Sha256(other))));
     EXPECT_TRUE(Eventually([&] { return Unfinished() == 0; }));
   }
+}
+
+// Damaged bytes are not served, however long the artifact is: it is verified before the answer
+// begins.
+TEST_F(ServerArtifactsTest, ADamagedOrMissingArtifactIsReportedAndRepairedByAnUpload) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{70'000}, std::size_t{6'000'000}}) {
+    const std::string bytes = SomeText(size);
+    const std::string sha256 = ToHex(Sha256(bytes));
+    std::string flipped = bytes;
+    flipped.back() = static_cast<char>(flipped.back() ^ 1);
+    const std::vector<std::optional<std::string>> damages = {
+        flipped, bytes.substr(0, size / 2), std::string(), bytes + "more", std::nullopt};
+    for (const auto& damaged : damages) {
+      ASSERT_EQ(bench_.Post(token_, "/v1/artifacts", bytes).status, 201);
+      const std::string path = Artifacts() + "/" + sha256.substr(0, 2) + "/" + sha256;
+      ASSERT_TRUE(bench_.Get(token_, "/v1/artifacts/" + sha256).body == bytes);
+      fs::remove(path);
+      if (damaged) std::ofstream(path, std::ios::binary) << *damaged;
+      const ServerReply refused = bench_.Get(token_, "/v1/artifacts/" + sha256);
+      EXPECT_EQ(refused.status, 500) << size;
+      EXPECT_EQ(refused.Code(), "ARTIFACT_DAMAGED") << size;
+      EXPECT_EQ(refused.body.find(bench_.directory()), std::string::npos) << refused.body;
+      const std::string alerts = bench_.Get(token_, "/v1/alerts").body;
+      EXPECT_NE(alerts.find("ARTIFACT_DAMAGED"), std::string::npos) << alerts;
+      EXPECT_EQ(alerts.find(bench_.directory()), std::string::npos) << alerts;
+    }
+  }
+  const std::string unknown = ToHex(Sha256("never uploaded"));
+  EXPECT_EQ(bench_.Get(token_, "/v1/artifacts/" + unknown).Code(), "ARTIFACT_NOT_FOUND");
 }
 
 TEST_F(ServerArtifactsTest, AStoppingServerLeavesNoPartialUploads) {

@@ -67,6 +67,21 @@ Status SyncDirectory(const std::string& path) {
   return Ok();
 }
 
+// Whether the file exists and has this digest.
+bool IsIntact(const std::string& path, std::string_view sha256) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;
+  RunningDigest digest;
+  std::vector<char> piece(kPieceBytes);
+  while (true) {
+    const ssize_t size = ::read(file.get(), piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    if (size == 0) return digest.Finish() == sha256;
+    digest.Add(std::string_view(piece.data(), static_cast<std::size_t>(size)));
+  }
+}
+
 class FileWriter final : public ArtifactStore::Writer {
  public:
   FileWriter(std::string directory, std::string path, UniqueFd file)
@@ -102,13 +117,8 @@ class FileWriter final : public ArtifactStore::Writer {
                     std::move(label.content_type), std::move(label.name)};
     const std::string folder = directory_ + "/" + hex.substr(0, 2);
     const std::string final_path = folder + "/" + hex;
-    // A file of that name and size was renamed after its bytes were synced. A file of another size
-    // is damaged and is replaced.
-    struct stat there {};
-    if (::stat(final_path.c_str(), &there) == 0 &&
-        static_cast<std::uint64_t>(there.st_size) == size_) {
-      return ref;
-    }
+    // An intact file was renamed after its bytes were synced. A damaged one is replaced.
+    if (IsIntact(final_path, hex)) return ref;
     if (::fsync(file_.get()) != 0) return DiskError(path_, errno);
     file_.Close();
     const bool new_folder = ::access(folder.c_str(), F_OK) != 0;
@@ -150,7 +160,11 @@ class FileReader final : public ArtifactStore::Reader {
       return bytes;
     }
     if (!checked_ && digest_.Finish() != uri_.substr(kUriStart.size())) {
-      return NotFound(uri_, "the stored bytes are damaged");
+      return Error{ErrorCode::kStoreCorrupt,
+                   uri_ +
+                       ": the stored bytes do not match this SHA-256; restore the file from a "
+                       "backup, or upload the same bytes again",
+                   {}};
     }
     checked_ = true;
     return bytes;
@@ -244,7 +258,8 @@ Result<std::unique_ptr<ArtifactStore::Reader>> ArtifactStore::NewReader(
   const std::string hex(uri.substr(kUriStart.size()));
   const std::string path = directory_ + "/" + hex.substr(0, 2) + "/" + hex;
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return NotFound(uri, "not in " + directory_);
+  if (!file && errno == ENOENT) return NotFound(uri, "not in " + directory_);
+  if (!file) return DiskError(path, errno);
   return std::unique_ptr<Reader>(std::make_unique<FileReader>(std::string(uri), std::move(file)));
 }
 

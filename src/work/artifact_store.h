@@ -34,8 +34,9 @@ struct ArtifactLabel {
 };
 
 // Files named after the SHA-256 of their bytes, under <directory>/<first two digits>/<all digits>.
-// A file appears complete and synced, or not at all. Writing an existing artifact changes nothing.
-// Thread-safe. Several processes may share a directory.
+// A file appears complete and synced, or not at all. Writing an existing artifact changes nothing,
+// unless its file is damaged: then it is replaced. Thread-safe. Several processes may share a
+// directory.
 class ArtifactStore {
  public:
   class Writer;
@@ -52,7 +53,7 @@ class ArtifactStore {
   Result<std::unique_ptr<Writer>> NewWriter() const;
 
   // Reads the whole artifact and verifies its digest. Returns kArtifactNotFound if it is missing or
-  // damaged, or if `uri` is not the URI of an artifact.
+  // `uri` is not the URI of an artifact, kStoreCorrupt if it is damaged, kStoreIo for a disk error.
   Result<std::string> Read(std::string_view uri) const;
   Result<std::unique_ptr<Reader>> NewReader(std::string_view uri) const;
 
@@ -82,7 +83,7 @@ class ArtifactStore::Reader {
  public:
   virtual ~Reader() = default;
   // Returns the next bytes, or an empty view at the end if the digest is correct. Returns
-  // kArtifactNotFound at the end if it is not; the bytes returned before must then be discarded.
+  // kStoreCorrupt at the end if it is not; the bytes returned before must then be discarded.
   virtual Result<std::string_view> Next() = 0;
 };
 

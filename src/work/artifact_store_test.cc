@@ -47,12 +47,15 @@ TEST_F(ArtifactStoreTest, TheSameBytesAreKeptOnce) {
 
 TEST_F(ArtifactStoreTest, DamageIsDetectedAndRepairedByTheNextWrite) {
   const auto ref = store_.Write("precious", {"result"});
-  std::ofstream(PathOf(*ref)) << "precIous";
+  for (const char* damaged : {"precIous", "pre", "", "precious and more"}) {
+    std::ofstream(PathOf(*ref)) << damaged;
+    EXPECT_EQ(store_.Read(ref->uri).error().code, ErrorCode::kStoreCorrupt) << damaged;
+    ASSERT_TRUE(store_.Write("precious", {"result"}));
+    ASSERT_TRUE(store_.Read(ref->uri)) << damaged;
+    EXPECT_EQ(*store_.Read(ref->uri), "precious");
+  }
+  fs::remove(PathOf(*ref));
   EXPECT_EQ(store_.Read(ref->uri).error().code, ErrorCode::kArtifactNotFound);
-  std::ofstream(PathOf(*ref)) << "pre";
-  EXPECT_EQ(store_.Read(ref->uri).error().code, ErrorCode::kArtifactNotFound);
-  ASSERT_TRUE(store_.Write("precious", {"result"}));
-  EXPECT_EQ(*store_.Read(ref->uri), "precious");
 }
 
 TEST_F(ArtifactStoreTest, MissingArtifactsAndOtherUrisAreNotFound) {

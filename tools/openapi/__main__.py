@@ -78,6 +78,10 @@ ERRORS = {
     "431": ("HeadersTooLarge", "The head of the request is longer than the setting `limits.head` allows, or has too "
             "many headers.",
             ("HEADERS_TOO_LARGE", "Request Header Fields Too Large", "the head of the request is too large")),
+    "500": ("ArtifactDamaged", "The stored artifact is damaged or missing (ARTIFACT_DAMAGED): its bytes are not "
+            "served.",
+            ("ARTIFACT_DAMAGED", "The stored artifact is damaged or missing",
+             "the artifact is known, but its stored bytes are damaged or missing")),
     "501": ("NotImplemented", "The method is unknown, or the body has a transfer coding other than chunked.",
             ("NOT_IMPLEMENTED", "Not Implemented", "unknown method")),
     "503": ("Unavailable", "Temporarily unavailable: overloaded, stopping, or the store has stopped. Retry "

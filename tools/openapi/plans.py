@@ -82,11 +82,12 @@ OPERATIONS = [
         answers={"201": ("Stored.", {JSON: ref("ArtifactRef")}, ("Location",))}),
     Operation(
         "GET", "/v1/artifacts/{sha256}", "getArtifact", "Artifacts", "artifact.read", "Get an artifact",
-        "Returns artifacts that the tenant uploaded, or with `runId` those produced by that run. Streamed; the bytes "
-        "are verified on the way, and an incomplete response must be discarded.",
+        "Returns artifacts that the tenant uploaded, or with `runId` those produced by that run. The stored bytes are "
+        "verified against the SHA-256 before the response begins, and again on the way: an incomplete response must "
+        "be discarded.",
         [Example("note", "a short text", 200, NOTE, media=BYTES, sha256=NOTE_DIGEST)],
         query=[query("runId", "the run that produced the artifact", text(maxLength=1024)), "IfNoneMatch"],
-        errors=("404",), answers={"200": ("The bytes.", {BYTES: text()}, ("ETag",)),
+        errors=("404", "500"), answers={"200": ("The bytes.", {BYTES: text()}, ("ETag",)),
                                   "304": ("Not modified.", {}, ("ETag",))}),
 ]
 PARAMETERS = {
