@@ -327,7 +327,7 @@ bool Api::ClaimIdempotencyKey(ApiCall& call, std::string_view body) {
       call.Fail(
           HttpCode::kIdempotencyAnswerGone,
           "the request with this Idempotency-Key was executed before the server restarted; its "
-          "answer contained a secret, which is not kept: use a new key");
+          "answer contained a secret, which is not kept, or is damaged: use a new key");
       return false;
   }
   return false;
@@ -371,6 +371,7 @@ void Api::LogOutcome(const ApiCall& call, int status, std::string_view code) {
                 {"durationMs", std::to_string(took.count())},
                 {"traceId", call.trace().trace_id}}};
   if (!code.empty()) line.fields.emplace_back("code", code);
+  if (!call.store_error().empty()) line.fields.emplace_back("detail", call.store_error());
   if (!call.tenant().empty()) line.fields.emplace_back("tenantId", call.tenant());
   options_.log->Write(line);
 }

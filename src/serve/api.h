@@ -160,6 +160,8 @@ class Api final : public HttpHandler, private CallObserver {
   }
   Readiness& readiness() { return readiness_; }
   std::size_t kept_answer_bytes() const { return answers_.bytes(); }  // of idempotency keys
+  // The first document of the store that could not be read when this API was made.
+  Status loaded() const { return answers_.loaded() ? queue_limits_.loaded() : answers_.loaded(); }
 
   // Returns the run if it belongs to the caller's tenant. Nullopt if the call was answered with an
   // error.

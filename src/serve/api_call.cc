@@ -19,7 +19,10 @@ void ApiCall::Json(int status, std::string body, HttpHeaders headers) {
 
 void ApiCall::Reply(ServerResponse response) { Send(std::move(response), {}); }
 
-void ApiCall::Fail(const Error& error) { Fail(ProblemOf(error)); }
+void ApiCall::Fail(const Error& error) {
+  if (KindOf(error.code) == ErrorKind::kStore) store_error_ = error.message;
+  Fail(ProblemOf(error));
+}
 
 void ApiCall::Fail(HttpCode code, std::string detail) { Fail(ProblemOf(code, std::move(detail))); }
 

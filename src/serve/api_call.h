@@ -44,6 +44,9 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   const std::string& Parameter(std::string_view name) const { return match_.Parameter(name); }
   const TraceContext& trace() const { return trace_; }
   std::chrono::steady_clock::time_point begun() const { return begun_; }
+  // The message of the store's error that the call was answered with. For the log only: the answer
+  // does not contain it.
+  const std::string& store_error() const { return store_error_; }
   const Caller& caller() const { return caller_; }
   const std::string& tenant() const { return caller_.tenant_id; }
   // Whose work this is. The work of one party takes turns with that of others.
@@ -104,6 +107,7 @@ class ApiCall : public std::enable_shared_from_this<ApiCall> {
   TraceContext trace_;
   CallObserver& observer_;
   const std::chrono::steady_clock::time_point begun_ = SteadyNow();
+  std::string store_error_;
   Caller caller_;
   std::string party_;
   PartyShares::Share share_;  // of its party's limit, held until the call is answered

@@ -48,7 +48,7 @@ DocumentKey DocumentOf(const IdempotencyKeyDigest& key, Timestamp until) {
 
 std::string TextOf(const KeptAnswer& answer, Keeping keeping) {
   AnswerRecord record;
-  record.fingerprint = ToHex(answer.fingerprint);
+  record.fingerprint = ToHex(answer.fingerprint.value_or(Sha256Digest{}));
   record.tenant_id = answer.tenant_id;
   if (keeping == Keeping::kDurably && !answer.gone) {
     record.status = static_cast<std::uint32_t>(answer.response.status);
@@ -74,13 +74,20 @@ std::optional<KeptAnswer> AnswerFrom(std::string_view text) {
   return answer;
 }
 
+Error Damaged() {
+  return {
+      ErrorCode::kStoreCorrupt,
+      "a stored answer to an Idempotency-Key cannot be read: its request is not executed again, "
+      "but gets no answer",
+      {}};
+}
+
 }  // namespace
 
 DurableAnswers::DurableAnswers(MemoryIdempotencyStore::Limits limits, StateStore& store,
                                Committer& committer, Clock& clock)
     : store_(store), committer_(committer), memory_(limits, clock) {
-  // Ignore the error: components that depend on the store report it.
-  (void)Load();
+  loaded_ = Load();
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -94,13 +101,14 @@ DurableAnswers::~DurableAnswers() {
 }
 
 Status DurableAnswers::Load() {
+  Status loaded = Ok();
   DocumentQuery query;
   query.kind = DocumentKind::kAnswer;
   query.limit = 1'000;
   while (true) {
     const auto page = store_.Read()->ListDocuments(query);
     if (!page) return page.error();
-    if (page->empty()) return Ok();
+    if (page->empty()) return loaded;
     query.after = page->back().key.name;
     for (const TenantDocument& document : *page) {
       ByteReader name(document.key.name);
@@ -108,11 +116,15 @@ Status DurableAnswers::Load() {
       IdempotencyKeyDigest key{};
       const std::string_view digest = name.Raw(key.size());
       auto answer = AnswerFrom(*document.text);
-      if (!name.ok() || !name.AtEnd() || !answer) {
+      if (!answer) loaded = Damaged();
+      if (!name.ok() || !name.AtEnd()) {
+        loaded = Damaged();
         forgotten_.push_back({document.key, std::nullopt});
         continue;
       }
       std::ranges::copy(digest, key.begin());
+      // The request was executed. Executing it again would be worse than losing its answer.
+      if (!answer) answer = KeptAnswer{.fingerprint = {}, .response = {}, .gone = true};
       Keep(key, *std::move(answer), until);
     }
   }

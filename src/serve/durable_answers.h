@@ -20,8 +20,8 @@ namespace everstep {
 // restart.
 class DurableAnswers final : public IdempotencyStore {
  public:
-  // Loads what an earlier process kept; unreadable answers are dropped. `committer` and its store
-  // must outlive this object.
+  // Loads what an earlier process kept. Of an unreadable answer it is remembered that its request
+  // was executed. `committer` and its store must outlive this object.
   DurableAnswers(MemoryIdempotencyStore::Limits limits, StateStore& store, Committer& committer,
                  Clock& clock);
   // Calls every pending `kept` callback.
@@ -33,6 +33,8 @@ class DurableAnswers final : public IdempotencyStore {
   void Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Keeping keeping,
            std::function<void()> kept) override;
   std::size_t bytes() const { return memory_.bytes(); }
+  // The outcome of loading: an error means that answers are damaged or missing.
+  const Status& loaded() const { return loaded_; }
 
  private:
   struct Waiting {
@@ -50,6 +52,7 @@ class DurableAnswers final : public IdempotencyStore {
   StateStore& store_;
   Committer& committer_;
   MemoryIdempotencyStore memory_;
+  Status loaded_ = Ok();
 
   std::mutex mutex_;
   std::condition_variable changed_;

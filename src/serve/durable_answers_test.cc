@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "serve/idempotency.h"
 #include "testing/manual_clock.h"
 
 namespace everstep {
@@ -90,13 +91,44 @@ TEST_F(DurableAnswersThreaded, EvictedAnswersAreRemovedFromTheStore) {
   EXPECT_EQ(Documents(), 1U);
 }
 
-TEST_F(DurableAnswersThreaded, UnreadableDocumentsAreRemoved) {
-  const TenantDocument broken[] = {{{DocumentKind::kAnswer, "", "short"}, "{}"},
-                                   {{DocumentKind::kAnswer, "", std::string(40, 'x')}, "no json"}};
-  ASSERT_TRUE(store_->PutDocuments(broken));
-  Open();
+TEST_F(DurableAnswersThreaded, ARequestWithADamagedAnswerIsNotExecutedAgain) {
   Put(1);
-  EXPECT_EQ(Documents(), 1U);
+  EXPECT_TRUE(answers_->loaded());
+  DocumentQuery query;
+  query.kind = DocumentKind::kAnswer;
+  const TenantDocument kept = store_->Read()->ListDocuments(query)->front();
+  for (const std::string& damaged : {kept.text->substr(0, 30), std::string(), std::string("{}")}) {
+    const TenantDocument broken[] = {{kept.key, damaged},
+                                     {{DocumentKind::kAnswer, "", "short"}, "{}"}};
+    ASSERT_TRUE(store_->PutDocuments(broken));
+    Open();
+    EXPECT_EQ(answers_->loaded().error().code, ErrorCode::kStoreCorrupt) << damaged;
+    const auto found = answers_->Find(Key(1));
+    ASSERT_TRUE(found) << damaged;
+    EXPECT_TRUE(found->gone);
+    EXPECT_FALSE(found->fingerprint);
+  }
+  // What belongs to no key is removed with the next write.
+  Put(2);
+  EXPECT_EQ(Documents(), 2U);
+}
+
+TEST_F(DurableAnswersThreaded, ADamagedAnswerIsReportedAsGone) {
+  Idempotency idempotency(*answers_);
+  const IdempotencyScope scope{"t", "k", "POST", "/v1/runs", ""};
+  std::promise<void> given;
+  idempotency.Begin(scope, "key", "body").call.Finish({201, {}, "{}"}, Keeping::kDurably, [&] {
+    given.set_value();
+  });
+  given.get_future().wait();
+  DocumentQuery query;
+  query.kind = DocumentKind::kAnswer;
+  TenantDocument damaged = store_->Read()->ListDocuments(query)->front();
+  damaged.text = "{";
+  ASSERT_TRUE(store_->PutDocuments(std::span(&damaged, 1)));
+  Open();
+  Idempotency restarted(*answers_);
+  EXPECT_EQ(restarted.Begin(scope, "key", "body").outcome, Idempotency::Outcome::kGone);
 }
 
 TEST_F(DurableAnswersThreaded, ConcurrentAnswersAreAllKept) {

@@ -111,7 +111,7 @@ Idempotency::Begun Idempotency::Begin(const IdempotencyScope& scope, std::string
     return begun;
   }
   if (auto kept = store_.Find(key)) {
-    if (kept->fingerprint != fingerprint) {
+    if (kept->fingerprint && kept->fingerprint != fingerprint) {
       begun.outcome = Outcome::kReused;
       return begun;
     }

@@ -62,7 +62,7 @@ class Idempotency {
     kInvalidKey,  // 400: not 1 to 255 printable characters
     kInUse,       // 409
     kReused,      // 422: the key was first used for a different request
-    kGone,        // 410: it was executed, and its answer held a secret that was not kept
+    kGone,        // 410: it was executed, and its answer held a secret or was damaged
   };
   struct Begun {
     Outcome outcome = Outcome::kFresh;

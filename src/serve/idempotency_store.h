@@ -26,9 +26,9 @@ enum class Keeping : std::uint8_t {
 
 // A request with an Idempotency-Key and its answer.
 struct KeptAnswer {
-  Sha256Digest fingerprint{};
+  std::optional<Sha256Digest> fingerprint;  // of the request; nothing: the record was damaged
   ServerResponse response;
-  bool gone = false;        // the answer was lost when its process ended
+  bool gone = false;        // the answer was lost when its process ended, or is damaged
   std::string tenant_id{};  // of the caller
 };
 

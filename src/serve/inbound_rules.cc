@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "wire/wire.h"
+#include "wire/stored.h"
 
 namespace everstep {
 namespace {
@@ -31,7 +31,8 @@ Result<std::shared_ptr<const TenantRules>> InboundRules::Of(const std::string& t
   if (!documents) return documents.error();
   auto read = std::make_shared<TenantRules>();
   for (const TenantDocument& document : *documents) {
-    auto rule = FromWire<InboundRule>(*document.text, UnknownMembers::kIgnore);
+    auto rule = FromStored<InboundRule>(
+        *document.text, "inbound rule " + document.key.name + " of tenant " + tenant_id);
     if (!rule) return std::move(rule).error();
     read->rules.push_back(*std::move(rule));
     read->bytes += document.text->size();

@@ -60,6 +60,22 @@ TEST_F(InboundRulesTest, TheRulesOfATenantHaveFourMebibytesTogether) {
   EXPECT_TRUE(rules_.Put("other", Rule("one-more", 300'000)));
 }
 
+TEST_F(InboundRulesTest, ADamagedRuleIsAnErrorOfTheStoreAndCanBeRemoved) {
+  ASSERT_TRUE(rules_.Put("shop", Rule("a")));
+  for (const char* damaged : {"", "{", "[]", R"({"types":1})"}) {
+    ASSERT_TRUE(committer_.Put({{{DocumentKind::kInboundRule, "shop", "a"}, damaged}}));
+    InboundRules rules(*store_, committer_);
+    const auto read = rules.Of("shop");
+    ASSERT_FALSE(read) << damaged;
+    EXPECT_EQ(read.error().code, ErrorCode::kStoreCorrupt);
+    EXPECT_NE(read.error().message.find("inbound rule a of tenant shop"), std::string::npos);
+    EXPECT_TRUE(rules.Of("other")) << "other tenants are not affected";
+  }
+  InboundRules rules(*store_, committer_);
+  ASSERT_TRUE(rules.Remove("shop", "a"));
+  EXPECT_TRUE(rules.Of("shop"));
+}
+
 TEST_F(InboundRulesTest, RulesOfMoreTenantsThanAreKeptAreReadAgain) {
   for (int i = 0; i < 6; ++i) {
     const std::string tenant = "t" + std::to_string(i);

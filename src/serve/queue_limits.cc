@@ -1,9 +1,9 @@
 #include "serve/queue_limits.h"
 
-#include <array>
+#include <algorithm>
 #include <utility>
 
-#include "wire/wire.h"
+#include "wire/stored.h"
 
 namespace everstep {
 namespace {
@@ -28,24 +28,28 @@ DocumentKey DocumentOf(const std::string& tenant_id, const std::string& queue) {
 
 QueueLimits::QueueLimits(StateStore& store, Committer& committer, RemoteWork& work)
     : store_(store), committer_(committer), work_(work) {
-  // Ignore the error: components that depend on the store report it.
-  (void)Load();
+  loaded_ = Load();
 }
 
 Status QueueLimits::Load() {
+  Status loaded = Ok();
   DocumentQuery query;
   query.kind = DocumentKind::kQueue;
   while (true) {
     const auto page = store_.Read()->ListDocuments(query);
     if (!page) return page.error();
-    if (page->empty()) return Ok();
+    if (page->empty()) return loaded;
     query.after = page->back().key.name;
     for (const TenantDocument& document : *page) {
       const std::string& name = document.key.name;
-      const std::size_t end = name.find('\0');
-      const auto limit = FromWire<QueueLimit>(*document.text, UnknownMembers::kIgnore);
-      if (end == std::string::npos || !limit) continue;
-      (void)work_.SetConcurrency(name.substr(0, end), name.substr(end + 1), limit->concurrency);
+      const std::size_t end = std::min(name.find('\0'), name.size());
+      const std::string tenant_id = name.substr(0, end);
+      const std::string queue = name.substr(std::min(end + 1, name.size()));
+      const auto limit = FromStored<QueueLimit>(
+          *document.text, "limit of queue " + queue + " of tenant " + tenant_id);
+      const Status set = limit ? work_.SetConcurrency(tenant_id, queue, limit->concurrency)
+                               : Status(limit.error());
+      if (!set) loaded = set;
     }
   }
 }

@@ -18,6 +18,9 @@ class QueueLimits {
   // Applies the limits persisted earlier. All arguments must outlive it.
   QueueLimits(StateStore& store, Committer& committer, RemoteWork& work);
 
+  // The outcome of reading the persisted limits: an error means that one is not in force.
+  const Status& loaded() const { return loaded_; }
+
   // In force and durable on return. Zero removes the limit. kInvalidArgument if it is not a valid
   // queue name; kAdmissionRejected if the tenant has limits on a thousand queues already.
   Status Set(const std::string& tenant_id, const std::string& queue, std::uint32_t limit);
@@ -28,6 +31,7 @@ class QueueLimits {
   StateStore& store_;
   Committer& committer_;
   RemoteWork& work_;
+  Status loaded_ = Ok();
   std::mutex mutex_;  // keeps the applied limit equal to the last persisted one
 };
 

@@ -182,6 +182,10 @@ Result<std::unique_ptr<Server>> RunningServer::Start(ServerOptions options) {
                  *server->streams_, WatchedSystemClock(), SystemRandom()},
       std::move(options.api));
   slot.Fill(*server->api_);
+  if (const Status loaded = server->api_->loaded(); !loaded) {
+    const Error& error = loaded.error();
+    raise({std::string(Name(error.code)), "P1", "", error.message, "", true});
+  }
   server->engine_.engine->SetEndListener(&server->on_end_);
   auto http = HttpServer::Start(std::move(options.http), *server->api_);
   if (!http) return std::move(http).error();
