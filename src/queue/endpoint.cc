@@ -44,7 +44,8 @@ std::optional<Endpoint> DecodeEndpoint(std::string_view bytes) {
   endpoint.tenant_id = in.String();
   endpoint.id = in.String();
   endpoint.secret = in.String();
-  endpoint.concurrency = static_cast<std::uint32_t>(in.Varint());
+  const std::uint64_t concurrency = in.Varint();
+  endpoint.concurrency = static_cast<std::uint32_t>(concurrency);
   const std::uint64_t routes = in.Varint();
   if (routes > kRoutesMax) return std::nullopt;
   for (std::uint64_t i = 0; i < routes; ++i) {
@@ -52,7 +53,8 @@ std::optional<Endpoint> DecodeEndpoint(std::string_view bytes) {
     endpoint.routes.push_back({std::move(prefix), std::string(in.String())});
   }
   if (!in.ok() || !in.AtEnd()) return std::nullopt;
-  return endpoint;
+  const bool is_valid = !endpoint.routes.empty() && concurrency >= 1 && concurrency <= UINT32_MAX;
+  return is_valid ? std::optional(std::move(endpoint)) : std::nullopt;
 }
 
 }  // namespace everstep

@@ -8,12 +8,23 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeadersMax = 64;
+constexpr std::size_t kBytesPerWeight = 512;
 
 }  // namespace
 
 bool IsMessageId(std::string_view id) {
   constexpr std::string_view kPrefix = "msg_";
   return id.starts_with(kPrefix) && IsUlid(id.substr(kPrefix.size()));
+}
+
+std::size_t WeightOf(const MessageHead& head) {
+  return 1 + (head.topic.size() + head.group.size() + head.key.size()) / kBytesPerWeight;
+}
+
+std::size_t BytesOf(const MessageHeaders& headers, std::string_view body) {
+  std::size_t bytes = body.size();
+  for (const auto& [name, value] : headers) bytes += name.size() + value.size();
+  return bytes;
 }
 
 std::string EncodeMessageHead(const MessageHead& head) {
@@ -44,10 +55,13 @@ std::optional<MessageHead> DecodeMessageHead(std::string_view id, std::string_vi
   head.key = in.String();
   head.sent_at = FromMicros(in.SignedVarint());
   head.due_at = FromMicros(in.SignedVarint());
-  head.attempt = static_cast<std::uint32_t>(in.Varint());
+  const std::uint64_t attempt = in.Varint();
+  head.attempt = static_cast<std::uint32_t>(attempt);
   head.last_error = in.String();
   if (!in.ok() || !in.AtEnd()) return std::nullopt;
-  return head;
+  const bool is_valid =
+      IsMessageId(id) && !head.topic.empty() && attempt >= 1 && attempt <= UINT32_MAX;
+  return is_valid ? std::optional(std::move(head)) : std::nullopt;
 }
 
 std::string EncodeMessageContent(const MessageHeaders& headers, std::string_view body) {

@@ -44,12 +44,17 @@ struct MessageHead {
   bool operator==(const MessageHead&) const = default;
 };
 
+// How many messages this one counts for in the limit of the queue: one for every 512 bytes of its
+// texts, which are kept in memory.
+std::size_t WeightOf(const MessageHead& head);
+
 struct MessageContent {
   MessageHeaders headers;
   std::string body;
 
   bool operator==(const MessageContent&) const = default;
 };
+std::size_t BytesOf(const MessageHeaders& headers, std::string_view body);
 
 // The stored forms (docs/formats.md). Decoding returns nullopt for any other bytes.
 std::string EncodeMessageHead(const MessageHead& head);

@@ -40,6 +40,17 @@ bool MayHaveBeenDelivered(const MessageHead& head, Timestamp now) {
   return !head.dead && (head.due_at <= now || head.due_at == head.sent_at);
 }
 
+// Names of rows contain zeros, which would end the text of a message.
+Error Unreadable(const DocumentKey& key) {
+  std::string name = key.name;
+  std::ranges::replace(name, '\0', '/');
+  const char* const what = key.kind == DocumentKind::kMessage ? "message" : "endpoint";
+  return {ErrorCode::kStoreCorrupt,
+          std::string("the row of ") + what + " " + name +
+              " is damaged; restore a backup, or copy what is intact with log salvage",
+          {}};
+}
+
 MessageHead NewHead(const NewMessage& message, Timestamp now) {
   MessageHead head;
   head.tenant_id = message.tenant_id;
@@ -69,9 +80,7 @@ Status MessageQueue::Load() {
       const auto rows = parts_.store.Read()->ListDocuments(query);
       if (!rows) return rows.error();
       for (const TenantDocument& row : *rows) {
-        if (!take(row)) {
-          return Error{ErrorCode::kStoreCorrupt, "a row of the queue cannot be read", {}};
-        }
+        if (!take(row)) return Unreadable(row.key);
       }
       if (rows->size() < kRowsPerRead) return Ok();
       query.after = rows->back().key.name;
@@ -79,14 +88,8 @@ Status MessageQueue::Load() {
   };
   const std::lock_guard lock(mutex_);
   const Timestamp now = parts_.clock.Now();
-  Status loaded = visit(DocumentKind::kEndpoint, [this](const TenantDocument& row) {
-    auto endpoint = DecodeEndpoint(*row.text);
-    if (!endpoint) return false;
-    TenantQueue& queue = TenantOf(endpoint->tenant_id).queue;
-    Hear(queue, queue.PutEndpoint(*std::move(endpoint)));
-    ++endpoints_;
-    return true;
-  });
+  Status loaded = visit(DocumentKind::kEndpoint,
+                        [this](const TenantDocument& row) { return LoadEndpoint(row); });
   if (!loaded) return loaded;
   loaded = visit(DocumentKind::kMessage,
                  [this, now](const TenantDocument& row) { return LoadMessage(row, now); });
@@ -96,13 +99,26 @@ Status MessageQueue::Load() {
   return loaded;
 }
 
+bool MessageQueue::LoadEndpoint(const TenantDocument& row) {
+  auto endpoint = DecodeEndpoint(*row.text);
+  if (!endpoint || row.key.name != EndpointPlace(endpoint->tenant_id, endpoint->id)) return false;
+  TenantQueue& queue = TenantOf(endpoint->tenant_id).queue;
+  Hear(queue, queue.PutEndpoint(*std::move(endpoint)));
+  ++endpoints_;
+  return true;
+}
+
 bool MessageQueue::LoadMessage(const TenantDocument& row, Timestamp now) {
   auto head = DecodeMessageHead(MessageIdOf(row.key.name), *row.text);
   if (!head) return false;
-  if (row.key.name != MessagePlace(*head)) {  // named by an earlier version
+  if (row.key.name != MessagePlace(*head)) {
+    if (row.key.name != head->id) return false;
+    // Named by an earlier version.
     dirty_.push_back({row.key, std::nullopt});
     dirty_.push_back(HeadRow(*head));
   }
+  TenantQueue* const known = FindTenant(head->tenant_id);
+  if (known != nullptr && known->Find(head->id) != nullptr) return false;
   if (!head->group.empty() && parts_.is_gone(head->tenant_id, head->group)) {
     PutRemoval(*head, dirty_);
     return true;
@@ -157,17 +173,25 @@ void MessageQueue::File(const std::string& tenant_id) {
     tenants_.erase(found);
   } else if (tenant.queue.has_work()) {
     tenant.has_turn = true;
-    turns_.push_back(&tenant);
+    (HasRoom(tenant) ? turns_ : full_).push_back(&tenant);
   }
+}
+
+void MessageQueue::Written(const std::string& tenant_id) {
+  File(tenant_id);
+  settled_.notify_all();
+  WakeLocked();
 }
 
 QueuedMessage& MessageQueue::Keep(MessageHead head) {
   ++messages_;
+  weight_ += WeightOf(head);
   return TenantOf(head.tenant_id).queue.Add(std::move(head));
 }
 
 void MessageQueue::Forget(QueuedMessage& message) {
   --messages_;
+  weight_ -= WeightOf(message.head);
   FindTenant(message.head.tenant_id)->Remove(message);
 }
 
@@ -175,14 +199,14 @@ void MessageQueue::Forget(QueuedMessage& message) {
 
 // Must be called before any message is added to the index: a message that is indexed but not
 // written would deduplicate later messages with the same key.
-Status MessageQueue::CheckRoom(const std::string& tenant_id, std::size_t messages) const {
+Status MessageQueue::CheckRoom(const std::string& tenant_id, std::size_t weight) const {
   const auto full = [](const char* message) {
     return Error{ErrorCode::kAdmissionRejected, message, {}, std::chrono::milliseconds(1'000)};
   };
   const SharedLimit limit{options_.messages_max, options_.tenant_share};
   const auto tenant = tenants_.find(tenant_id);
-  const std::size_t theirs = tenant == tenants_.end() ? 0 : tenant->second.queue.messages().size();
-  switch (limit.Ask(messages_, theirs, false, messages)) {
+  const std::size_t theirs = tenant == tenants_.end() ? 0 : tenant->second.queue.weight();
+  switch (limit.Ask(weight_, theirs, false, weight)) {
     case SharedLimit::Answer::kRoom:
       return Ok();
     case SharedLimit::Answer::kTenantFull:
@@ -211,20 +235,29 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
   std::vector<std::string> ids;
   if (messages.empty()) return ids;
   const std::string tenant_id = messages.front().tenant_id;
+  const Timestamp now = parts_.clock.Now();
+  std::vector<MessageHead> heads;
+  std::size_t weight = 0;
+  for (const NewMessage& message : messages) {
+    EVERSTEP_ASSERT(message.tenant_id == tenant_id);
+    heads.push_back(NewHead(message, now));
+    weight += WeightOf(heads.back());
+  }
   std::vector<std::pair<MessageHead, const NewMessage*>> mine;
   {
     const std::lock_guard lock(mutex_);
-    if (const Status room = CheckRoom(tenant_id, messages.size()); !room) return room.error();
+    if (const Status room = CheckRoom(tenant_id, weight); !room) return room.error();
     TenantQueue& queue = TenantOf(tenant_id).queue;
-    const Timestamp now = parts_.clock.Now();
-    for (NewMessage& message : messages) {
-      EVERSTEP_ASSERT(message.tenant_id == tenant_id);
-      MessageHead head = NewHead(message, now);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const NewMessage& message = messages[i];
+      MessageHead& head = heads[i];
       const QueuedMessage* known = queue.FindKey(head);
       if (known == nullptr && !message.id.empty()) known = queue.Find(message.id);
       if (known == nullptr) {
         head.id = message.id.empty() ? "msg_" + ulids_.Next() : message.id;
-        known = &Keep(head);
+        QueuedMessage& added = Keep(head);
+        added.content_bytes = BytesOf(message.headers, message.body);
+        known = &added;
         mine.emplace_back(std::move(head), &message);
       }
       ids.push_back(known->head.id);
@@ -247,9 +280,7 @@ Result<std::vector<std::string>> MessageQueue::Send(std::vector<NewMessage> mess
       Forget(entry);
     }
   }
-  File(tenant_id);
-  settled_.notify_all();
-  WakeLocked();
+  Written(tenant_id);
   if (!written) return written.error();
   // A deduplicated message may still be being written by another caller; wait until it is durable.
   const auto all_durable = [&] {
@@ -386,8 +417,7 @@ Result<bool> MessageQueue::Replay(const std::string& tenant_id, const std::strin
     ++dead_;
   }
   queue.Place(message);
-  File(tenant_id);
-  WakeLocked();
+  Written(tenant_id);
   if (!written) return written.error();
   return true;
 }

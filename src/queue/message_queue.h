@@ -63,7 +63,9 @@ struct MessageQueueOptions {
   std::chrono::milliseconds endpoint_lease{30'000};    // silent endpoints are dropped after this
   std::size_t messages_max = 1'000'000;
   std::size_t endpoints_max = 10'000;
-  std::uint32_t tenant_share = SharedLimit::kPercent;  // of messages_max and endpoints_max
+  std::size_t deliveries_max = 4'096;                  // in flight; further messages wait
+  std::size_t delivery_bytes_max = 256 << 20;          // contents of the deliveries in flight
+  std::uint32_t tenant_share = SharedLimit::kPercent;  // of the four limits above
   std::size_t body_bytes_max = 16 << 20;
 };
 
@@ -71,8 +73,9 @@ struct MessageQueueOptions {
 // and with the same id in all deliveries. Acknowledged messages are durable. A message is removed
 // from the store after an endpoint has reported that it is done.
 //
-// Keeps an index entry of every message in memory, but not the content. Tenants share nothing but
-// the lock, which nobody holds for longer than a bounded amount of work. Thread-safe.
+// Keeps an index entry of every message in memory, but the content only during a delivery. Tenants
+// share the limits of the options, of which each has a share, and the lock, which nobody holds for
+// longer than a bounded amount of work. Thread-safe.
 class MessageQueue {
  public:
   using Options = MessageQueueOptions;
@@ -90,17 +93,17 @@ class MessageQueue {
     // Returns a message that wakes a group whose last message is done although the group has not
     // ended, or nullopt if none is needed. `has_later`: the group still has messages, but they are
     // due much later. The queue sets tenant, group and key of the message, and generates an id if a
-    // message with its id exists. Called with the queue's lock held.
+    // message with its id exists. May take its time: the queue's lock is not held.
     std::function<std::optional<NewMessage>(const std::string& tenant_id, const std::string& group,
                                             bool has_later)>
         wake = {};
   };
 
-  // Loads the queue from the store and drops messages of removed groups. Nothing is delivered
-  // before Start. The attempt of each message that was due is incremented: its delivery may have
-  // been in flight when the last process ended, and attempt 1 guarantees that there was none. The
-  // new count is only stored with the next outcome, so that repeated restarts count once and cannot
-  // exhaust the attempts.
+  // Loads the queue from the store and drops messages that were removed with their run. Nothing is
+  // delivered before Start. The attempt of each message that was due is incremented: its delivery
+  // may have been in flight when the last process ended, and attempt 1 guarantees that there was
+  // none. The new count is only stored with the next outcome, so that repeated restarts count once
+  // and cannot exhaust the attempts.
   static Result<std::unique_ptr<MessageQueue>> Open(Parts parts, Options options);
   ~MessageQueue();
 
@@ -115,7 +118,7 @@ class MessageQueue {
   // Sends messages of one tenant. On success they are durable, and the ids of all are returned. For
   // a message whose key or id is already in the queue, the id of the queued message is returned.
   // Returns kInvalidArgument, or kAdmissionRejected if the queue is full or the tenant has reached
-  // its share; no message is accepted then.
+  // its share; no message is accepted then. A message with long names counts as several (WeightOf).
   Result<std::vector<std::string>> Send(std::vector<NewMessage> messages);
 
   // Delivers messages of its topics to the endpoint from now on, until it is silent for
@@ -154,13 +157,20 @@ class MessageQueue {
     explicit Tenant(std::string id) : queue(std::move(id)) {}
     TenantQueue queue;
     std::optional<Timestamp> due;  // its place in due_
-    bool has_turn = false;         // it is in turns_
+    bool has_turn = false;         // it is in turns_ or full_
+    std::size_t under_way = 0;     // deliveries, and the bytes of their contents
+    std::size_t under_way_bytes = 0;
   };
   struct Launched {
     MessageHead head;
     std::string url;
     std::string secret;
     bool on_this_machine = false;
+    std::size_t content_bytes = 0;  // as assumed
+  };
+  struct Idle {  // a group whose last message is done
+    MessageHead done;
+    bool has_later = false;
   };
   struct Ended {
     std::string tenant_id;
@@ -171,17 +181,28 @@ class MessageQueue {
 
   MessageQueue(Parts parts, Options options);
   Status Load();
+  bool LoadEndpoint(const TenantDocument& row);
   bool LoadMessage(const TenantDocument& row, Timestamp now);
 
   void Loop();
   void Deliver(Launched launched);
+  // Corrects what was assumed about a delivery in flight.
+  void Measure(const MessageHead& head, std::size_t content_bytes);
+  void WakeIdleGroups();
   // The functions below must be called with mutex_ held.
   void WakeLocked();
   bool HasWork(Timestamp now) const;
   Tenant& TenantOf(const std::string& tenant_id);
   TenantQueue* FindTenant(const std::string& tenant_id);
+  // Whether the limits allow the tenant another delivery.
+  bool HasRoom(const Tenant& tenant) const;
+  void CountDelivery(const QueuedMessage& message, bool begins);
+  // Must be called after room was freed.
+  void LookForRoom();
   // Must be called after every change of a tenant's queue. Forgets a tenant that has nothing left.
   void File(const std::string& tenant_id);
+  // The same after messages that were being written have been placed or forgotten.
+  void Written(const std::string& tenant_id);
   QueuedMessage* FindDead(const std::string& tenant_id, const std::string& id);
   QueuedMessage& Keep(MessageHead head);
   void Forget(QueuedMessage& message);
@@ -191,17 +212,21 @@ class MessageQueue {
   void LookAtHeld();
   void DropSilent();
   void Dispatch();
-  void DispatchOne(TenantQueue& queue, const TenantQueue::Match& match);
-  void Launch(TenantQueue& queue, const TenantQueue::Match& match);
+  void TakeTurn(Tenant& tenant, std::size_t& steps, std::size_t& bytes);
+  // Return the bytes of the content to be delivered; zero: the message waits.
+  std::size_t DispatchOne(TenantQueue& queue, const TenantQueue::Match& match);
+  std::size_t Launch(TenantQueue& queue, const TenantQueue::Match& match);
   void Settle(TenantQueue& queue, QueuedMessage& message, const DeliveryOutcome& outcome);
   void SettleEndpoint(TenantQueue& queue, const std::string& id, DeliveryOutcome::Kind kind);
   static void FreeGroup(TenantQueue& queue, const QueuedMessage& message);
-  // Called after `done` was removed from the queue. Adds a message that wakes its group, if needed.
-  void WakeIdleGroup(TenantQueue& queue, const MessageHead& done);
+  // Called after `done` was removed from the queue. Returns whether its group may have stalled.
+  std::optional<Idle> FindIdleGroup(TenantQueue& queue, const MessageHead& done);
+  // Replaces a wake message of the group that is due much later.
+  void AddWake(TenantQueue& queue, const MessageHead& done, NewMessage message);
   void Hear(TenantQueue& queue, LiveEndpoint& live);
   void DropIfSilent(TenantQueue& queue, LiveEndpoint& live);
   void DropEndpoint(TenantQueue& queue, const std::string& id);
-  Status CheckRoom(const std::string& tenant_id, std::size_t messages) const;
+  Status CheckRoom(const std::string& tenant_id, std::size_t weight) const;
   Status CheckRoom(const TenantQueue& queue) const;
 
   const Parts parts_;
@@ -213,16 +238,20 @@ class MessageQueue {
   std::map<std::string, Tenant> tenants_;
   std::set<std::pair<Timestamp, Tenant*>> due_;  // by their next due time
   std::deque<Tenant*> turns_;                    // those that may have a match, in turn
+  std::deque<Tenant*> full_;                     // likewise, until a delivery ends: no room
   std::set<Group> held_;                         // groups with held messages
   std::optional<Group> held_next_;               // where the look at held groups goes on
   std::set<HeardAt> heard_;                      // endpoints that are not silent
   std::deque<Ended> ended_;
   std::vector<TenantDocument> dirty_;  // to be written
   std::vector<Launched> launched_;
+  std::vector<Idle> idle_;  // to be woken if they have stalled
   std::chrono::steady_clock::time_point look_held_;
   std::size_t messages_ = 0;
+  std::size_t weight_ = 0;  // of the messages
   std::size_t endpoints_ = 0;
   std::size_t under_way_ = 0;
+  std::size_t under_way_bytes_ = 0;
   std::size_t dead_ = 0;
   bool look_again_ = false;
   bool woken_again_ = false;

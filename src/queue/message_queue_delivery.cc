@@ -10,12 +10,16 @@ namespace everstep {
 namespace {
 
 constexpr std::chrono::milliseconds kLookHeldEvery{500};
-constexpr std::size_t kErrorBytesMax = 1024;
+constexpr std::size_t kErrorBytesMax = 256;
 constexpr std::chrono::minutes kMuchLater{1};
 constexpr const char* kWakeKey = "everstep/wake";
 // Of a turn, so that nobody waits for the lock for long.
 constexpr std::size_t kStepsPerTurn = 256;
 constexpr std::size_t kStepsPerTenant = 32;
+constexpr std::size_t kEndpointsPerTurn = 64;  // dropped; each has many routes
+// The contents that a turn reads and signs; the last one may exceed it.
+constexpr std::size_t kBytesPerTurn = 4 << 20;
+constexpr std::size_t kBytesPerTenant = 1 << 20;
 
 }  // namespace
 
@@ -44,8 +48,13 @@ bool MessageQueue::Turn() {
   {
     const std::lock_guard lock(mutex_);
     if (stop_) return false;
-    const Timestamp now = parts_.clock.Now();
     TakeEnded();
+  }
+  WakeIdleGroups();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_) return false;
+    const Timestamp now = parts_.clock.Now();
     WakeDue(now);
     LookAtHeld();
     DropSilent();
@@ -63,7 +72,9 @@ bool MessageQueue::Turn() {
 
 bool MessageQueue::HasWork(Timestamp now) const {
   const bool due = !due_.empty() && due_.begin()->first <= now;
-  return due || !turns_.empty() || !ended_.empty() || held_next_;
+  const bool silent =
+      !heard_.empty() && heard_.begin()->first < SteadyNow() - options_.endpoint_lease;
+  return due || silent || !turns_.empty() || !ended_.empty() || held_next_;
 }
 
 // The content stays where it is while the message is under way.
@@ -81,9 +92,41 @@ void MessageQueue::Deliver(Launched launched) {
     return done(
         {DeliveryOutcome::Kind::kFailed, {}, "the stored content of the message cannot be read"});
   }
+  const std::size_t bytes = BytesOf(decoded->headers, decoded->body);
+  if (bytes != launched.content_bytes) Measure(launched.head, bytes);
   parts_.courier.Deliver({std::move(launched.head), *std::move(decoded), std::move(launched.url),
                           std::move(launched.secret), launched.on_this_machine},
                          done);
+}
+
+void MessageQueue::Measure(const MessageHead& head, std::size_t content_bytes) {
+  const std::lock_guard lock(mutex_);
+  QueuedMessage& message = *FindTenant(head.tenant_id)->Find(head.id);
+  CountDelivery(message, false);
+  message.content_bytes = content_bytes;
+  CountDelivery(message, true);
+  LookForRoom();
+}
+
+void MessageQueue::CountDelivery(const QueuedMessage& message, bool begins) {
+  Tenant& tenant = tenants_.at(message.head.tenant_id);
+  const auto count = [begins](std::size_t& sum, std::size_t by) { begins ? sum += by : sum -= by; };
+  count(under_way_, 1);
+  count(under_way_bytes_, message.content_bytes);
+  count(tenant.under_way, 1);
+  count(tenant.under_way_bytes, message.content_bytes);
+}
+
+void MessageQueue::LookForRoom() {
+  turns_.insert(turns_.end(), full_.begin(), full_.end());
+  full_.clear();
+}
+
+bool MessageQueue::HasRoom(const Tenant& tenant) const {
+  const SharedLimit deliveries{options_.deliveries_max, options_.tenant_share};
+  const SharedLimit bytes{options_.delivery_bytes_max, options_.tenant_share};
+  return deliveries.Ask(under_way_, tenant.under_way) == SharedLimit::Answer::kRoom &&
+         bytes.Ask(under_way_bytes_, tenant.under_way_bytes) == SharedLimit::Answer::kRoom;
 }
 
 void MessageQueue::WakeLocked() {
@@ -110,7 +153,7 @@ void MessageQueue::WakeDue(Timestamp now) {
 }
 
 // Makes messages of groups that are no longer held ready. Goes on with the next turn if there are
-// many groups.
+// many groups or messages.
 void MessageQueue::LookAtHeld() {
   if (!held_next_) {
     const bool look = look_again_ || SteadyNow() - look_held_ >= kLookHeldEvery;
@@ -120,20 +163,25 @@ void MessageQueue::LookAtHeld() {
     held_next_ = *held_.begin();
   }
   auto group = held_.lower_bound(*held_next_);
-  for (std::size_t i = 0; i < kStepsPerTurn && group != held_.end(); ++i) {
-    const Group looked = *group++;
-    if (parts_.is_held(looked.first, looked.second)) continue;
-    TenantQueue& queue = *FindTenant(looked.first);
-    queue.ReleaseGroup(*queue.FindGroup(looked.second));
-    File(looked.first);
-    held_.erase(looked);
+  for (std::size_t left = kStepsPerTurn; left > 0 && group != held_.end(); --left) {
+    if (parts_.is_held(group->first, group->second)) {
+      ++group;
+      continue;
+    }
+    TenantQueue& queue = *FindTenant(group->first);
+    TenantQueue::Group& released = *queue.FindGroup(group->second);
+    left -= std::min(left - 1, queue.ReleaseGroup(released, left));
+    File(group->first);
+    if (!released.held.empty()) break;
+    group = held_.erase(group);
   }
   held_next_ = group == held_.end() ? std::optional<Group>() : *group;
 }
 
 void MessageQueue::DropSilent() {
   const auto silent = SteadyNow() - options_.endpoint_lease;
-  while (!heard_.empty() && heard_.begin()->first < silent) {
+  for (std::size_t i = 0; i < kEndpointsPerTurn; ++i) {
+    if (heard_.empty() || heard_.begin()->first >= silent) return;
     const std::string place = heard_.begin()->second;
     heard_.erase(heard_.begin());
     const std::string tenant_id = place.substr(0, place.find('\0'));
@@ -156,61 +204,76 @@ void MessageQueue::DropIfSilent(TenantQueue& queue, LiveEndpoint& live) {
 // Tenants take turns. Of each tenant the oldest messages go first, across all topics, so that a
 // busy topic does not starve others that share an endpoint with it.
 void MessageQueue::Dispatch() {
-  for (std::size_t left = kStepsPerTurn; left > 0 && !turns_.empty();) {
+  std::size_t steps = kStepsPerTurn;
+  std::size_t bytes = kBytesPerTurn;
+  while (steps > 0 && bytes > 0 && !turns_.empty()) {
     Tenant& tenant = *turns_.front();
     turns_.pop_front();
     tenant.has_turn = false;
-    for (std::size_t i = 0; i < kStepsPerTenant && left > 0 && tenant.queue.has_work(); ++i) {
-      --left;
-      const TenantQueue::Match match = tenant.queue.Next();
-      if (match.message != nullptr) DispatchOne(tenant.queue, match);
-    }
+    TakeTurn(tenant, steps, bytes);
     File(std::string(tenant.queue.tenant_id()));
   }
 }
 
-void MessageQueue::DispatchOne(TenantQueue& queue, const TenantQueue::Match& match) {
+// Takes what it uses from `steps` and `bytes`, which are left of the queue's turn.
+void MessageQueue::TakeTurn(Tenant& tenant, std::size_t& steps, std::size_t& bytes) {
+  std::size_t bytes_left = kBytesPerTenant;
+  for (std::size_t i = 0; i < kStepsPerTenant && steps > 0 && bytes_left > 0; ++i) {
+    if (!tenant.queue.has_work() || !HasRoom(tenant)) return;
+    --steps;
+    const TenantQueue::Match match = tenant.queue.Next();
+    if (match.message == nullptr) continue;
+    const std::size_t taken = DispatchOne(tenant.queue, match);
+    bytes_left -= std::min(bytes_left, taken);
+    bytes -= std::min(bytes, taken);
+  }
+}
+
+std::size_t MessageQueue::DispatchOne(TenantQueue& queue, const TenantQueue::Match& match) {
   QueuedMessage& message = *match.message;
   TenantQueue::Group* const group = queue.GroupOf(message);
   if (group != nullptr && parts_.is_held(queue.tenant_id(), message.head.group)) {
     message.state = State::kHeld;
     group->held.push_back(&message);
     held_.emplace(queue.tenant_id(), message.head.group);
-    return;
+    return 0;
   }
   if (group != nullptr && message.head.key.empty()) {
     if (group->busy) {
       message.state = State::kBehind;
       group->behind.push_back(&message);
-      return;
+      return 0;
     }
     group->busy = true;
   }
-  Launch(queue, match);
+  return Launch(queue, match);
 }
 
-void MessageQueue::Launch(TenantQueue& queue, const TenantQueue::Match& match) {
+std::size_t MessageQueue::Launch(TenantQueue& queue, const TenantQueue::Match& match) {
   QueuedMessage& message = *match.message;
   LiveEndpoint& live = *match.endpoint;
   message.state = State::kUnderWay;
   message.endpoint = live.endpoint.id;
   queue.SetUnderWay(live, live.under_way + 1);
-  ++under_way_;
+  CountDelivery(message, true);
   launched_.push_back({message.head, *live.endpoint.UrlFor(message.head.topic),
-                       live.endpoint.secret, live.endpoint.on_this_machine});
+                       live.endpoint.secret, live.endpoint.on_this_machine, message.content_bytes});
+  return message.content_bytes;
 }
 
 void MessageQueue::TakeEnded() {
+  if (ended_.empty()) return;
   for (std::size_t i = 0; i < kStepsPerTurn && !ended_.empty(); ++i) {
     const Ended ended = std::move(ended_.front());
     ended_.pop_front();
     TenantQueue* const queue = FindTenant(ended.tenant_id);
     QueuedMessage* const message = queue == nullptr ? nullptr : queue->Find(ended.id);
     if (message == nullptr || message->state != State::kUnderWay) continue;
-    --under_way_;
+    CountDelivery(*message, false);
     Settle(*queue, *message, ended.outcome);
     File(ended.tenant_id);
   }
+  LookForRoom();
 }
 
 void MessageQueue::FreeGroup(TenantQueue& queue, const QueuedMessage& message) {
@@ -252,7 +315,8 @@ void MessageQueue::Settle(TenantQueue& queue, QueuedMessage& message,
     case Kind::kDone: {
       PutRemoval(head, dirty_);
       Forget(message);
-      return WakeIdleGroup(queue, head);
+      if (auto idle = FindIdleGroup(queue, head)) idle_.push_back(*std::move(idle));
+      return;
     }
     case Kind::kAgain:
       head.due_at = now + outcome.after;
@@ -282,28 +346,52 @@ void MessageQueue::Settle(TenantQueue& queue, QueuedMessage& message,
   if (message.state == State::kDead) ++dead_;
 }
 
-// The wake message is written together with the removal of the last message.
-void MessageQueue::WakeIdleGroup(TenantQueue& queue, const MessageHead& done) {
-  if (done.group.empty() || !parts_.wake) return;
-  const Timestamp now = parts_.clock.Now();
+std::optional<MessageQueue::Idle> MessageQueue::FindIdleGroup(TenantQueue& queue,
+                                                              const MessageHead& done) {
+  if (done.group.empty() || !parts_.wake) return std::nullopt;
   const TenantQueue::Group* const group = queue.FindGroup(done.group);
-  const bool has_later = group != nullptr;
-  if (has_later) {
-    // A group with a dead message waits for the operator.
-    const bool goes_on = group->dead > 0 || group->members.begin()->first <= now + kMuchLater;
-    if (goes_on) return;
+  if (group == nullptr) return Idle{done, false};
+  // A group with a dead message waits for the operator.
+  const Timestamp much_later = parts_.clock.Now() + kMuchLater;
+  if (group->dead > 0 || group->members.begin()->first <= much_later) return std::nullopt;
+  return Idle{done, true};
+}
+
+// A wake message is written together with the removal of the last message.
+void MessageQueue::WakeIdleGroups() {
+  std::vector<Idle> idle;
+  {
+    const std::lock_guard lock(mutex_);
+    idle.swap(idle_);
   }
-  auto message = parts_.wake(done.tenant_id, done.group, has_later);
-  if (!message) return;
+  for (const Idle& one : idle) {
+    auto message = parts_.wake(one.done.tenant_id, one.done.group, one.has_later);
+    if (!message) continue;
+    const std::lock_guard lock(mutex_);
+    TenantQueue& queue = TenantOf(one.done.tenant_id).queue;
+    // Messages may have been sent since.
+    if (FindIdleGroup(queue, one.done)) AddWake(queue, one.done, *std::move(message));
+    File(one.done.tenant_id);
+  }
+}
+
+void MessageQueue::AddWake(TenantQueue& queue, const MessageHead& done, NewMessage message) {
+  const Timestamp now = parts_.clock.Now();
   MessageHead head;
-  const bool has_id = IsMessageId(message->id) && queue.Find(message->id) == nullptr;
-  head.id = has_id ? std::move(message->id) : "msg_" + ulids_.Next();
-  // A message with this id may have been delivered before.
-  if (has_id) head.attempt = 2;
   head.tenant_id = done.tenant_id;
-  head.topic = std::move(message->topic);
+  head.topic = std::move(message.topic);
   head.group = done.group;
   head.key = kWakeKey;
+  if (QueuedMessage* const later = queue.FindKey(head)) {
+    if (later->state != State::kWaiting) return;
+    PutRemoval(later->head, dirty_);
+    queue.Withdraw(*later);
+    Forget(*later);
+  }
+  const bool has_id = IsMessageId(message.id) && queue.Find(message.id) == nullptr;
+  head.id = has_id ? std::move(message.id) : "msg_" + ulids_.Next();
+  // A message with this id may have been delivered before.
+  if (has_id) head.attempt = 2;
   head.sent_at = now;
   // Double the delay if the last message was a wake message as well, so that a group that cannot
   // continue causes little load.
@@ -311,8 +399,10 @@ void MessageQueue::WakeIdleGroup(TenantQueue& queue, const MessageHead& done) {
   if (done.key == kWakeKey) delay = std::max(delay, 2 * (done.due_at - done.sent_at));
   head.due_at = now + std::min<std::chrono::microseconds>(delay, options_.wake_most);
   dirty_.push_back(HeadRow(head));
-  dirty_.push_back({ContentKey(head), EncodeMessageContent(message->headers, message->body)});
-  queue.Place(Keep(std::move(head)));
+  dirty_.push_back({ContentKey(head), EncodeMessageContent(message.headers, message.body)});
+  QueuedMessage& added = Keep(std::move(head));
+  added.content_bytes = BytesOf(message.headers, message.body);
+  queue.Place(added);
 }
 
 }  // namespace everstep

@@ -327,6 +327,18 @@ TEST_F(MessageQueueTest, ATenantTakesItsShareOfTheQueueAndOfTheEndpoints) {
   EXPECT_TRUE(join("acme", 0)) << "it is already registered";
 }
 
+TEST_F(MessageQueueTest, AMessageWithLongNamesCountsAsSeveral) {
+  Open({.messages_max = 10});
+  const auto send = [&](NewMessage message) {
+    message.tenant_id = "acme";
+    return queue_->Send({std::move(message)}).has_value();
+  };
+  EXPECT_TRUE(send({.topic = std::string(1'000, 't'), .key = std::string(1'000, 'k')}));
+  EXPECT_FALSE(send({.topic = std::string(1'000, 't')})) << "four of the tenant's five are used";
+  EXPECT_TRUE(send({.topic = "t"}));
+  EXPECT_FALSE(send({.topic = "t"}));
+}
+
 TEST_F(MessageQueueTest, TenantsDoNotSeeWhichIdsOthersUse) {
   ASSERT_TRUE(queue_->Register(App("one")));
   Endpoint rival = App("one");
@@ -422,12 +434,12 @@ TEST_F(MessageQueueTest, AnEndpointTakesTheTopicsOfAllItsRoutes) {
 }
 
 TEST(MessageRecords, RoundTrip) {
-  const MessageHead head{"msg_1",       "acme",         "t", "g",  "k",
+  const MessageHead head{kId,           "acme",         "t", "g",  "k",
                          FromMicros(5), FromMicros(-7), 3,   true, "boom"};
-  EXPECT_EQ(DecodeMessageHead("msg_1", EncodeMessageHead(head)), head);
+  EXPECT_EQ(DecodeMessageHead(kId, EncodeMessageHead(head)), head);
   const MessageContent content{{{"a", "b"}, {"c", ""}}, std::string("x\0y", 3)};
   EXPECT_EQ(DecodeMessageContent(EncodeMessageContent(content.headers, content.body)), content);
-  EXPECT_EQ(DecodeMessageHead("msg_1", "\x02"), std::nullopt);
+  EXPECT_EQ(DecodeMessageHead(kId, "\x02"), std::nullopt);
   EXPECT_EQ(DecodeMessageContent(""), std::nullopt);
 }
 

@@ -52,6 +52,7 @@ QueuedMessage& TenantQueue::Add(MessageHead head) {
   QueuedMessage& message = messages_[head.id];
   message.head = std::move(head);
   const MessageHead& added = message.head;
+  weight_ += WeightOf(added);
   if (!added.key.empty()) keys_[KeyOf(added)] = &message;
   if (!added.group.empty()) groups_[added.group].members.emplace(added.due_at, added.id);
   return message;
@@ -61,6 +62,7 @@ void TenantQueue::Remove(QueuedMessage& message) {
   if (message.state == State::kDead) Revive(message);
   EVERSTEP_ASSERT(message.state == State::kWriting || message.state == State::kUnderWay);
   const MessageHead& head = message.head;
+  weight_ -= WeightOf(head);
   if (!head.key.empty()) keys_.erase(KeyOf(head));
   if (Group* const group = GroupOf(message)) {
     group->members.erase({head.due_at, head.id});
@@ -95,6 +97,12 @@ void TenantQueue::Revive(QueuedMessage& message) {
   if (Group* const group = GroupOf(message)) --group->dead;
 }
 
+void TenantQueue::Withdraw(QueuedMessage& message) {
+  EVERSTEP_ASSERT(message.state == State::kWaiting);
+  message.state = State::kWriting;
+  due_.erase({message.head.due_at, message.head.id});
+}
+
 // ---- becoming ready
 
 std::optional<Timestamp> TenantQueue::next_due() const {
@@ -121,9 +129,13 @@ void TenantQueue::MakeReady(QueuedMessage& message) {
   fresh_.push_back(topic.first);
 }
 
-void TenantQueue::ReleaseGroup(Group& group) {
-  for (QueuedMessage* const message : group.held) MakeReady(*message);
-  group.held.clear();
+std::size_t TenantQueue::ReleaseGroup(Group& group, std::size_t count) {
+  std::size_t released = 0;
+  for (; released < count && !group.held.empty(); ++released) {
+    MakeReady(*group.held.front());
+    group.held.pop_front();
+  }
+  return released;
 }
 
 void TenantQueue::Rank(const Topics::value_type& topic) {

@@ -21,7 +21,11 @@ namespace everstep {
 // A message in the index.
 struct QueuedMessage {
   enum class State : std::uint8_t { kWriting, kWaiting, kReady, kBehind, kHeld, kUnderWay, kDead };
+  // Assumed for the content of a message from the store until it has been read.
+  static constexpr std::size_t kBytesAssumed = 1 << 20;
+
   MessageHead head;
+  std::size_t content_bytes = kBytesAssumed;
   State state = State::kWriting;
   std::uint64_t order = 0;  // in which it became ready
   std::string endpoint;     // its id, while a delivery is in flight
@@ -62,6 +66,7 @@ class TenantQueue {
   const std::map<std::string, QueuedMessage>& messages() const { return messages_; }
   const std::map<std::string, LiveEndpoint>& endpoints() const { return endpoints_; }
   const std::set<std::string>& dead() const { return dead_; }
+  std::size_t weight() const { return weight_; }  // of all messages
   bool empty() const { return messages_.empty() && endpoints_.empty(); }
 
   // ---- messages
@@ -78,6 +83,8 @@ class TenantQueue {
   void Place(QueuedMessage& message);
   // A dead message is about to be written again.
   void Revive(QueuedMessage& message);
+  // A waiting message is about to be removed.
+  void Withdraw(QueuedMessage& message);
   // Null if the message has no group.
   Group* GroupOf(const QueuedMessage& message);
   Group* FindGroup(const std::string& name);
@@ -87,8 +94,8 @@ class TenantQueue {
   // Makes up to `count` messages ready that are due. Returns how many.
   std::size_t WakeDue(Timestamp now, std::size_t count);
   void MakeReady(QueuedMessage& message);
-  // Makes all held messages of a group ready, in O(their number).
-  void ReleaseGroup(Group& group);
+  // Makes up to `count` held messages of a group ready. Returns how many.
+  std::size_t ReleaseGroup(Group& group, std::size_t count);
 
   // ---- endpoints
   LiveEndpoint* FindEndpoint(const std::string& id);
@@ -125,6 +132,7 @@ class TenantQueue {
   std::unordered_map<std::string, Group> groups_;  // with members
   std::set<std::pair<Timestamp, std::string>> due_;
   std::set<std::string> dead_;
+  std::size_t weight_ = 0;
   Topics ready_;
   TopicIndex ranks_;  // of ready_, by the first message of each
   std::uint64_t orders_ = 0;

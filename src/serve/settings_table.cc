@@ -303,9 +303,8 @@ constexpr Setting kTable[] = {
      "",
      kCount,
      "percent of `limits.connections`, `limits.inFlight`, `limits.memory`, `limits.tasks`, "
-     "`sinks.max`, `workers.max`, `messages.most`, `messages.applications` and tools' slots that "
-     "one "
-     "tenant may use",
+     "`sinks.max`, `workers.max`, `messages.most`, `messages.applications`, "
+     "`messages.deliveries`, `messages.deliveryMemory` and tools' slots that one tenant may use",
      At<&ServeSettings::tenant_share>,
      {},
      1,
@@ -469,6 +468,21 @@ constexpr Setting kTable[] = {
      kCount,
      "applications that receive messages; more are refused",
      Messages<&MessageQueueOptions::endpoints_max>,
+     {},
+     1},
+    {"messages.deliveries",
+     "",
+     kCount,
+     "messages that are being delivered; further ones wait",
+     Messages<&MessageQueueOptions::deliveries_max>,
+     {},
+     1,
+     100'000},
+    {"messages.deliveryMemory",
+     "",
+     kBytes,
+     "for messages that are being delivered; further ones wait",
+     Messages<&MessageQueueOptions::delivery_bytes_max>,
      {},
      1},
     {"messages.sameMachine", "", kSwitch,

@@ -16,17 +16,30 @@ NewMessage ReplayMessage(const StoredRun& run) {
 
 namespace {
 
-// The id of the message whose handler last started the step; empty if it was started otherwise.
-std::string OwnerOf(StateReader& reader, const StoredRun& run, EventSeq started) {
-  const auto events = reader.ReadEvents(
-      run, {.after = EventSeq(started.value() - 1), .until = started, .limit = 1});
-  if (!events || events->empty() || events->front().type != EventType::kStepStarted) return {};
-  const std::string& payload = events->front().payload;
-  if (payload.empty()) return {};
-  const auto quoted = RawMember(payload, "ownerMessageId");
+constexpr std::size_t kStartsMax = 64;
+
+// The id of the message that the event names as the owner of its step; empty if there is none.
+std::string OwnerIn(const Event& started) {
+  if (started.payload.empty()) return {};
+  const auto quoted = RawMember(started.payload, "ownerMessageId");
   if (!quoted || quoted->size() < 2) return {};
   const std::string id(quoted->substr(1, quoted->size() - 2));
   return IsMessageId(id) ? id : std::string();
+}
+
+// The id of the message whose handler last started a step that is running; empty if the step was
+// started otherwise, or is not among those that were started last.
+std::string OwnerOfRunningStep(StateReader& reader, const StoredRun& run) {
+  const auto starts = reader.ReadEvents(
+      run, {.type = EventType::kStepStarted, .limit = kStartsMax, .newest_first = true});
+  if (!starts) return {};
+  for (const Event& start : *starts) {
+    const auto step = reader.FindEntity(run.run_no, {EntityKind::kStep, start.entity_id});
+    const bool runs = step && *step && (*step)->status == EntityStatus::kRunning &&
+                      (*step)->last_seq == start.seq;
+    if (runs) return OwnerIn(start);
+  }
+  return {};
 }
 
 }  // namespace
@@ -37,26 +50,14 @@ std::optional<NewMessage> WakeStalledRun(StateReader& reader, const std::string&
   if (!run || !*run || (*run)->state.scope.tenant_id != tenant_id) return std::nullopt;
   const RunState& state = (*run)->state;
   if (SpecOf(state) == 0 || IsTerminal(state.status)) return std::nullopt;
-  bool has_step = false;
-  bool has_wait = false;
-  bool has_hook = false;
-  EventSeq running;  // the start of a running step
-  const auto look = [&](const EntityKey& key, const EntityState& entity) {
-    has_step |= key.kind == EntityKind::kStep && (entity.status == EntityStatus::kPending ||
-                                                  entity.status == EntityStatus::kRunning);
-    if (key.kind == EntityKind::kStep && entity.status == EntityStatus::kRunning) {
-      running = entity.last_seq;
-    }
-    has_wait |= key.kind == EntityKind::kWait && entity.status == EntityStatus::kWaiting;
-    has_hook |= key.kind == EntityKind::kHook && entity.status == EntityStatus::kActive;
-  };
-  for (const EntityKind kind : {EntityKind::kStep, EntityKind::kWait, EntityKind::kHook}) {
-    if (!reader.VisitEntities((*run)->run_no, kind, look)) return std::nullopt;
-  }
+  const bool has_step =
+      state.steps_total > state.steps_succeeded + state.steps_failed + state.steps_skipped;
+  const bool has_wait = state.waits_open > 0;
+  const bool has_hook = state.hooks_active > 0;
   const bool stalled = has_step || (!has_later && (has_wait || !has_hook));
   if (!stalled) return std::nullopt;
   NewMessage message = ReplayMessage(**run);
-  if (running != EventSeq()) message.id = OwnerOf(reader, **run, running);
+  if (state.steps_running > 0) message.id = OwnerOfRunningStep(reader, **run);
   return message;
 }
 
