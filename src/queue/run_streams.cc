@@ -16,6 +16,7 @@ constexpr std::size_t kRequestsKept = 16;
 constexpr std::size_t kRequestBytesMax = 128;
 constexpr std::size_t kStreamsInMemory = 4096;
 constexpr std::size_t kRowsPerRead = 1000;
+constexpr std::size_t kRowsPerRemoval = 1000;
 constexpr std::chrono::minutes kSweepFirst{1};
 constexpr std::chrono::hours kSweepEvery{1};
 
@@ -88,15 +89,29 @@ std::optional<Head> DecodeHead(std::string_view bytes) {
   return head;
 }
 
+Error Bad(std::string what) { return {ErrorCode::kInvalidArgument, std::move(what), {}}; }
+
 Status Check(const StreamName& stream) {
   const auto fits = [](const std::string& text, std::size_t most) {
     return !text.empty() && text.size() <= most && text.find('\0') == std::string::npos;
   };
   if (fits(stream.run_id, kRunIdBytesMax) && fits(stream.name, kNameBytesMax)) return Ok();
-  return Error{
-      ErrorCode::kInvalidArgument,
-      "a stream needs a run id of 1 to 256 bytes and a name of 1 to 512 bytes, without NUL",
-      {}};
+  return Bad("a stream needs a run id of 1 to 256 bytes and a name of 1 to 512 bytes, without NUL");
+}
+
+Status Check(const StreamWrite& write) {
+  if (write.chunks.size() > RunStreams::kChunksPerWriteMax) {
+    return Bad("a request can append at most 10,000 chunks, not " +
+               std::to_string(write.chunks.size()) + "; send them in several requests");
+  }
+  const auto is_large = [](const std::string& chunk) {
+    return chunk.size() > RunStreams::kChunkBytesMax;
+  };
+  if (std::ranges::any_of(write.chunks, is_large)) return Bad("a chunk can have at most 4 MiB");
+  if (write.request_id.size() > kRequestBytesMax) {
+    return Bad("the id of a request can have at most 128 bytes");
+  }
+  return Check(write.stream);
 }
 
 Result<Head> ReadHead(StateReader& reader, const StreamName& stream) {
@@ -118,7 +133,7 @@ RunStreams::RunStreams(StateStore& store, Committer& committer, Clock& clock)
     : store_(store), committer_(committer), clock_(clock), thread_([this] { WatchTime(); }) {}
 
 RunStreams::~RunStreams() {
-  ReleaseAll();
+  EndWaits();
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -150,54 +165,89 @@ Status RunStreams::LoadLocked(const StreamName& name, Stream& stream) {
 
 Status RunStreams::Append(const StreamName& stream, std::vector<std::string> chunks,
                           std::string request_id) {
-  for (const std::string& chunk : chunks) {
-    if (chunk.size() <= kChunkBytesMax) continue;
-    return Error{ErrorCode::kInvalidArgument, "a chunk can have at most 4 MiB", {}};
-  }
-  if (request_id.size() > kRequestBytesMax) {
-    return Error{ErrorCode::kInvalidArgument, "the id of a request can have at most 128 bytes", {}};
-  }
-  return Write(stream, {std::move(chunks), std::move(request_id), false});
+  return WriteOne({stream, std::move(chunks), std::move(request_id), false});
 }
 
-Status RunStreams::Close(const StreamName& stream) { return Write(stream, {{}, {}, true}); }
+Status RunStreams::Close(const StreamName& stream) { return WriteOne({stream, {}, {}, true}); }
 
-Status RunStreams::Write(const StreamName& name, Order order) {
-  if (const Status fine = Check(name); !fine) return fine;
-  const std::shared_ptr<Stream> stream = Find(name);
-  StreamExtent after;
-  {
-    const std::lock_guard lock(stream->writing);
-    if (const Status loaded = LoadLocked(name, *stream); !loaded) return loaded;
-    std::deque<std::string>& requests = stream->requests;
-    const bool again = !order.request_id.empty() &&
-                       std::ranges::find(requests, order.request_id) != requests.end();
-    if (stream->info.closed || again || (order.chunks.empty() && !order.close)) return Ok();
-    after = stream->info;
-    if (!order.request_id.empty()) {
-      if (requests.size() == kRequestsKept) requests.pop_front();
-      requests.push_back(std::move(order.request_id));
-    }
-    std::vector<TenantDocument> rows;
-    for (std::string& chunk : order.chunks) {
-      rows.push_back({{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, after.chunks++)},
-                      std::move(chunk)});
-    }
-    if (stream->info == StreamExtent{}) {
-      const auto has_run = HasRun(name);
-      if (!has_run) return has_run.error();
-      if (!*has_run) rows.push_back(WithoutRunRow(clock_.Now(), name));
-    }
-    after.closed = order.close;
-    rows.push_back({HeadKey(name), EncodeHead(after, requests)});
-    const Status written = committer_.Put(std::move(rows));
-    if (!written) {
-      stream->loaded = false;
-      return written;
-    }
-    stream->info = after;
+Status RunStreams::WriteOne(StreamWrite write) {
+  std::vector<StreamWrite> one;
+  one.push_back(std::move(write));
+  return Write(std::move(one)).front();
+}
+
+std::vector<Status> RunStreams::Write(std::vector<StreamWrite> writes) {
+  std::vector<Status> results;
+  for (const StreamWrite& write : writes) results.push_back(Check(write));
+  // The number of rows that one commit writes is bounded.
+  for (std::size_t begin = 0; begin < writes.size();) {
+    std::size_t end = begin;
+    std::size_t chunks = 0;
+    do chunks += writes[end++].chunks.size();
+    while (end < writes.size() && chunks + writes[end].chunks.size() <= kChunksPerWriteMax);
+    const std::span all(writes);
+    WriteGroup(all.subspan(begin, end - begin), std::span(results).subspan(begin, end - begin));
+    begin = end;
   }
-  Wake(name, after);
+  return results;
+}
+
+void RunStreams::WriteGroup(std::span<StreamWrite> writes, std::span<Status> results) {
+  Opened opened;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (results[i]) opened.try_emplace(writes[i].stream);
+  }
+  // Locked in the order of their names, so that two groups cannot wait for each other.
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (auto& [name, stream] : opened) {
+    stream = Find(name);
+    locks.emplace_back(stream->writing);
+  }
+  std::vector<TenantDocument> rows;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (results[i]) results[i] = Plan(writes[i], *opened.at(writes[i].stream), rows);
+  }
+  std::map<StreamName, StreamExtent> grown;
+  for (const auto& [name, stream] : opened) {
+    if (!std::exchange(stream->grown, false)) continue;
+    grown.emplace(name, stream->info);
+    rows.push_back({HeadKey(name), EncodeHead(stream->info, stream->requests)});
+  }
+  const Status written = rows.empty() ? Ok() : committer_.Put(std::move(rows));
+  if (!written) {
+    for (const auto& [name, info] : grown) opened.at(name)->loaded = false;
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      if (results[i] && grown.contains(writes[i].stream)) results[i] = written;
+    }
+    return;
+  }
+  locks.clear();
+  for (const auto& [name, info] : grown) Wake(name, info);
+}
+
+Status RunStreams::Plan(StreamWrite& write, Stream& stream, std::vector<TenantDocument>& rows) {
+  const StreamName& name = write.stream;
+  if (const Status loaded = LoadLocked(name, stream); !loaded) return loaded;
+  std::deque<std::string>& requests = stream.requests;
+  const bool again =
+      !write.request_id.empty() && std::ranges::find(requests, write.request_id) != requests.end();
+  if (stream.info.closed || again || (write.chunks.empty() && !write.close)) return Ok();
+  if (stream.info == StreamExtent{}) {
+    const auto has_run = HasRun(name);
+    if (!has_run) return has_run.error();
+    if (!*has_run) rows.push_back(WithoutRunRow(clock_.Now(), name));
+  }
+  if (!write.request_id.empty()) {
+    if (requests.size() == kRequestsKept) requests.pop_front();
+    requests.push_back(std::move(write.request_id));
+  }
+  for (std::string& chunk : write.chunks) {
+    rows.push_back(
+        {{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, stream.info.chunks++)},
+         std::move(chunk)});
+  }
+  stream.info.closed = write.close;
+  stream.grown = true;
   return Ok();
 }
 
@@ -230,21 +280,20 @@ Result<StreamPage> RunStreams::Read(const StreamName& stream, std::uint64_t from
 }
 
 Result<std::vector<std::string>> RunStreams::List(const std::string& tenant_id,
-                                                  const std::string& run_id) {
-  std::vector<std::string> names;
+                                                  const std::string& run_id,
+                                                  const std::string& after, std::size_t limit) {
   DocumentQuery query{.kind = DocumentKind::kStream,
                       .tenant_id = tenant_id,
                       .prefix = run_id + '\0',
-                      .limit = kRowsPerRead};
-  while (true) {
-    const auto rows = store_.Read()->ListDocuments(query);
-    if (!rows) return rows.error();
-    for (const TenantDocument& row : *rows) {
-      names.push_back(row.key.name.substr(query.prefix.size()));
-    }
-    if (rows->size() < kRowsPerRead) return names;
-    query.after = rows->back().key.name;
+                      .limit = limit};
+  if (!after.empty()) query.after = query.prefix + after;
+  const auto rows = store_.Read()->ListDocuments(query);
+  if (!rows) return rows.error();
+  std::vector<std::string> names;
+  for (const TenantDocument& row : *rows) {
+    names.push_back(row.key.name.substr(query.prefix.size()));
   }
+  return names;
 }
 
 // ---- streams without a run
@@ -277,16 +326,24 @@ Status RunStreams::Sweep() {
   }
 }
 
+// Removes the last chunks first, so that the stream is intact after each part.
 Status RunStreams::Remove(const StreamName& name) {
   const std::shared_ptr<Stream> stream = Find(name);
   const std::lock_guard lock(stream->writing);
   if (const Status loaded = LoadLocked(name, *stream); !loaded) return loaded;
-  std::vector<TenantDocument> rows = {{HeadKey(name), std::nullopt}};
-  for (std::uint64_t index = 0; index < stream->info.chunks; ++index) {
-    rows.push_back({{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, index)}, {}});
-  }
   stream->loaded = false;
-  return committer_.Put(std::move(rows));
+  StreamExtent left = stream->info;
+  do {
+    std::vector<TenantDocument> rows;
+    while (left.chunks > 0 && rows.size() < kRowsPerRemoval) {
+      rows.push_back(
+          {{DocumentKind::kStreamChunk, name.tenant_id, ChunkName(name, --left.chunks)}, {}});
+    }
+    rows.push_back({HeadKey(name), {}});
+    if (left.chunks > 0) rows.back().text = EncodeHead(left, {});
+    if (const Status removed = committer_.Put(std::move(rows)); !removed) return removed;
+  } while (left.chunks > 0);
+  return Ok();
 }
 
 // ---- waiting
@@ -296,9 +353,11 @@ bool RunStreams::WhenGrown(const StreamName& stream, std::uint64_t from,
   {
     // Add the waiter before reading the extent, so that no append in between is missed.
     const std::lock_guard lock(mutex_);
-    if (waiters_.size() >= kWaitersMax) return false;
+    if (no_waits_ || waiters_.size() >= kWaitersMax) return false;
     const auto until = SteadyNow() + wait;
-    waiters_.emplace(stream, Waiter{from, until, std::move(ready)});
+    const WaiterKey key(stream, from, ++last_waiter_);
+    waiters_.emplace(key, Waiter{until, std::move(ready)});
+    deadlines_.emplace(until, key);
     if (until < look_at_) woken_.notify_one();
   }
   const auto info = Extent(stream);
@@ -306,30 +365,34 @@ bool RunStreams::WhenGrown(const StreamName& stream, std::uint64_t from,
   return true;
 }
 
+RunStreams::Waiters::iterator RunStreams::Take(Waiters::iterator waiter,
+                                               std::vector<std::function<void()>>& calls) {
+  calls.push_back(std::move(waiter->second.ready));
+  deadlines_.erase({waiter->second.until, waiter->first});
+  return waiters_.erase(waiter);
+}
+
 void RunStreams::Wake(const StreamName& name, const StreamExtent& info) {
   std::vector<std::function<void()>> ready;
   {
     const std::lock_guard lock(mutex_);
-    auto [waiter, end] = waiters_.equal_range(name);
-    while (waiter != end) {
-      if (!IsGrown(info, waiter->second.from)) {
-        ++waiter;
-        continue;
-      }
-      ready.push_back(std::move(waiter->second.ready));
-      waiter = waiters_.erase(waiter);
+    auto waiter = waiters_.lower_bound({name, 0, 0});
+    while (waiter != waiters_.end() && std::get<0>(waiter->first) == name &&
+           IsGrown(info, std::get<1>(waiter->first))) {
+      waiter = Take(waiter, ready);
     }
   }
   for (const auto& call : ready) call();
 }
 
-void RunStreams::ReleaseAll() {
-  std::multimap<StreamName, Waiter> waiters;
+void RunStreams::EndWaits() {
+  std::vector<std::function<void()>> ready;
   {
     const std::lock_guard lock(mutex_);
-    waiters.swap(waiters_);
+    no_waits_ = true;
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) waiter = Take(waiter, ready);
   }
-  for (const auto& [name, waiter] : waiters) waiter.ready();
+  for (const auto& call : ready) call();
 }
 
 void RunStreams::WatchTime() {
@@ -345,16 +408,9 @@ void RunStreams::WatchTime() {
       sweep_at = now + kSweepEvery;
       continue;
     }
-    auto next = sweep_at;
     std::vector<std::function<void()>> ready;
-    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
-      if (waiter->second.until > now) {
-        next = std::min(next, waiter->second.until);
-        ++waiter;
-        continue;
-      }
-      ready.push_back(std::move(waiter->second.ready));
-      waiter = waiters_.erase(waiter);
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+      (void)Take(waiters_.find(deadlines_.begin()->second), ready);
     }
     if (!ready.empty()) {
       lock.unlock();
@@ -362,8 +418,9 @@ void RunStreams::WatchTime() {
       lock.lock();
       continue;
     }
-    look_at_ = next;
-    woken_.wait_until(lock, next);
+    look_at_ = sweep_at;
+    if (!deadlines_.empty()) look_at_ = std::min(look_at_, deadlines_.begin()->first);
+    woken_.wait_until(lock, look_at_);
   }
 }
 

@@ -8,8 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -39,6 +43,15 @@ struct StreamPage {
   StreamExtent info;  // from the same snapshot
 };
 
+// Chunks to be appended to a stream. Nothing happens if the stream is closed, or if one of its last
+// writes had the same non-empty request id.
+struct StreamWrite {
+  StreamName stream;
+  std::vector<std::string> chunks{};
+  std::string request_id{};
+  bool close = false;  // after the chunks
+};
+
 // Ordered chunks that runs produce while they run. Chunks are appended exactly once and durable
 // when acknowledged. They can be read from any index and followed while the stream grows, until the
 // writer closes it. A stream is created by its first chunk; readers can wait for it before that.
@@ -47,6 +60,7 @@ struct StreamPage {
 class RunStreams {
  public:
   static constexpr std::size_t kChunkBytesMax = 4 << 20;
+  static constexpr std::size_t kChunksPerWriteMax = 10'000;
   static constexpr std::size_t kWaitersMax = 100'000;
   static constexpr std::chrono::hours kLifeWithoutRun{24};
 
@@ -54,9 +68,11 @@ class RunStreams {
   // Calls `ready` of all waiting callers.
   ~RunStreams();
 
-  // Appends chunks to the end. Does nothing and returns Ok if the stream is closed, or if one of
-  // its last requests had the same non-empty id. Returns kInvalidArgument for an invalid stream
-  // name, a chunk above kChunkBytesMax or a request id that is too long.
+  // Carries out the writes in their order and makes them durable together. Returns one result per
+  // write: kInvalidArgument for an invalid stream name, a chunk above kChunkBytesMax, more than
+  // kChunksPerWriteMax chunks or a request id that is too long.
+  std::vector<Status> Write(std::vector<StreamWrite> writes);
+  // A single write.
   Status Append(const StreamName& stream, std::vector<std::string> chunks,
                 std::string request_id = {});
   Status Close(const StreamName& stream);
@@ -65,8 +81,9 @@ class RunStreams {
   // at least one chunk, if there is one, even if it is larger.
   Result<StreamPage> Read(const StreamName& stream, std::uint64_t from, std::size_t limit,
                           std::size_t bytes_max);
-  // Returns the names of the run's streams, sorted.
-  Result<std::vector<std::string>> List(const std::string& tenant_id, const std::string& run_id);
+  // Returns up to `limit` names of the run's streams that come after `after`, sorted.
+  Result<std::vector<std::string>> List(const std::string& tenant_id, const std::string& run_id,
+                                        const std::string& after, std::size_t limit);
 
   // Removes streams that have been without a run for kLifeWithoutRun. A background thread calls it
   // every hour.
@@ -74,37 +91,41 @@ class RunStreams {
 
   // Calls `ready` once: as soon as there is a chunk at `from`, the stream is closed, `wait` is
   // over, or an error occurs. If that is already the case, calls it on this thread before
-  // returning, otherwise on another thread. Returns false, without calling it, if too many callers
-  // wait.
+  // returning, otherwise on another thread, which it must not keep. Returns false, without calling
+  // it, if too many callers wait or after EndWaits.
   bool WhenGrown(const StreamName& stream, std::uint64_t from, std::chrono::milliseconds wait,
                  std::function<void()> ready);
-  // Calls `ready` of all waiting callers.
-  void ReleaseAll();
+  // Calls `ready` of all waiting callers; from now on nobody may wait.
+  void EndWaits();
 
  private:
   struct Stream {
-    std::mutex writing;   // held during an append, so that chunks keep their order
-    bool loaded = false;  // `writing` guards this and the next two
+    std::mutex writing;   // held during a write, so that chunks keep their order
+    bool loaded = false;  // `writing` guards this and all below
+    bool grown = false;   // by the group of writes that is being carried out
     StreamExtent info;
     std::deque<std::string> requests;  // ids of the last requests, oldest first
   };
+  // Waiters of a stream, those for the earliest chunk first; each with a number of its own.
+  using WaiterKey = std::tuple<StreamName, std::uint64_t, std::uint64_t>;
   struct Waiter {
-    std::uint64_t from;
     std::chrono::steady_clock::time_point until;
     std::function<void()> ready;
   };
+  using Waiters = std::map<WaiterKey, Waiter>;
+  using Opened = std::map<StreamName, std::shared_ptr<Stream>>;
 
   std::shared_ptr<Stream> Find(const StreamName& name);
   Result<bool> HasRun(const StreamName& name);
   Status Remove(const StreamName& name);
   Status LoadLocked(const StreamName& name, Stream& stream);
-  struct Order {
-    std::vector<std::string> chunks;
-    std::string request_id;
-    bool close = false;
-  };
-  Status Write(const StreamName& name, Order order);
+  Status WriteOne(StreamWrite write);
+  void WriteGroup(std::span<StreamWrite> writes, std::span<Status> results);
+  // Must be called with the stream's `writing` held. Adds the rows of the write.
+  Status Plan(StreamWrite& write, Stream& stream, std::vector<TenantDocument>& rows);
   void Wake(const StreamName& name, const StreamExtent& info);
+  // With mutex_ held. Moves `ready` of the waiter to `calls`. Returns the next waiter.
+  Waiters::iterator Take(Waiters::iterator waiter, std::vector<std::function<void()>>& calls);
   void WatchTime();
 
   StateStore& store_;
@@ -113,7 +134,10 @@ class RunStreams {
   std::mutex mutex_;
   std::condition_variable woken_;
   std::map<StreamName, std::shared_ptr<Stream>> streams_;  // mutex_ guards this and all below
-  std::multimap<StreamName, Waiter> waiters_;
+  Waiters waiters_;
+  std::set<std::pair<std::chrono::steady_clock::time_point, WaiterKey>> deadlines_;
+  std::uint64_t last_waiter_ = 0;
+  bool no_waits_ = false;
   std::chrono::steady_clock::time_point look_at_;  // when the thread wakes up
   bool stop_ = false;
   std::thread thread_;

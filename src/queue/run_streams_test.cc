@@ -23,6 +23,7 @@ class RunStreamsTest : public testing::Test {
     EXPECT_TRUE(page) << ToString(page.error());
     return page ? *page : StreamPage();
   }
+  std::uint64_t Commits() const { return committer_.write_us().count; }
   void Reopen() { streams_ = std::make_unique<RunStreams>(*store_, committer_, clock_); }
 
   std::unique_ptr<StateStore> store_ = OpenMemoryStore();
@@ -70,7 +71,52 @@ TEST_F(RunStreamsTest, TheStreamsOfARunAreListed) {
   ASSERT_TRUE(streams_->Close({"acme", "run-1", "log"}));
   ASSERT_TRUE(streams_->Append({"acme", "run-10", "x"}, {"a"}));
   ASSERT_TRUE(streams_->Append({"other", "run-1", "y"}, {"a"}));
-  EXPECT_THAT(*streams_->List("acme", "run-1"), ElementsAre("log", "out"));
+  EXPECT_THAT(*streams_->List("acme", "run-1", "", 100), ElementsAre("log", "out"));
+  EXPECT_THAT(*streams_->List("acme", "run-1", "", 1), ElementsAre("log"));
+  EXPECT_THAT(*streams_->List("acme", "run-1", "log", 1), ElementsAre("out"));
+  EXPECT_THAT(*streams_->List("acme", "run-1", "out", 1), IsEmpty());
+}
+
+TEST_F(RunStreamsTest, WritesThatComeTogetherAreOneCommit) {
+  const StreamName log{"acme", "run-1", "log"};
+  const std::uint64_t before = Commits();
+  const std::vector<Status> written = streams_->Write({{name_, {"a"}, "request-1"},
+                                                       {log, {"x"}},
+                                                       {{"acme", "run-1", ""}, {"nameless"}},
+                                                       {name_, {"a"}, "request-1"},
+                                                       {name_, {"b"}, "request-2"},
+                                                       {log, {"y"}, {}, true},
+                                                       {log, {"late"}}});
+  EXPECT_EQ(Commits(), before + 1);
+  for (std::size_t i = 0; i < written.size(); ++i) EXPECT_EQ(written[i].has_value(), i != 2) << i;
+  EXPECT_THAT(Read(0).chunks, ElementsAre("a", "b"));
+  EXPECT_EQ(*streams_->Extent(log), (StreamExtent{2, true}));
+  Reopen();
+  ASSERT_TRUE(streams_->Append(name_, {"again"}, "request-2"));
+  EXPECT_EQ(Read(0).info.chunks, 2U);
+}
+
+TEST_F(RunStreamsTest, AWriteHasABoundedNumberOfChunks) {
+  const std::vector<std::string> most(RunStreams::kChunksPerWriteMax, "c");
+  std::vector<std::string> more = most;
+  more.push_back("c");
+  EXPECT_EQ(streams_->Append(name_, more).error().code, ErrorCode::kInvalidArgument);
+  const std::uint64_t before = Commits();
+  const auto written = streams_->Write({{name_, most}, {name_, {"a"}}, {name_, {"b"}}});
+  for (const Status& status : written) EXPECT_TRUE(status);
+  EXPECT_EQ(Commits(), before + 2) << "one commit writes no more than one write may have";
+  EXPECT_THAT(Read(most.size()).chunks, ElementsAre("a", "b"));
+}
+
+TEST_F(RunStreamsTest, ALongStreamIsRemovedInParts) {
+  ASSERT_TRUE(streams_->Append(name_, std::vector<std::string>(2'500, "c")));
+  clock_.Advance(24h);
+  const std::uint64_t before = Commits();
+  ASSERT_TRUE(streams_->Sweep());
+  EXPECT_EQ(Commits(), before + 4) << "three parts, and the note that it is gone";
+  EXPECT_EQ(*streams_->Extent(name_), StreamExtent{});
+  const DocumentQuery chunks{.kind = DocumentKind::kStreamChunk, .tenant_id = "acme"};
+  EXPECT_THAT(*store_->Read()->ListDocuments(chunks), IsEmpty());
 }
 
 TEST_F(RunStreamsTest, InvalidNamesAreRejected) {
@@ -95,11 +141,29 @@ TEST_F(RunStreamsTest, AWaiterIsCalledForAChunkTheCloseOrATimeout) {
   EXPECT_EQ(woken, 2);
   ASSERT_TRUE(streams_->Close(name_));
   EXPECT_EQ(woken, 3);
-  streams_->ReleaseAll();
-  EXPECT_EQ(woken, 4);
   std::promise<void> late;
   ASSERT_TRUE(streams_->WhenGrown({"acme", "run-2", "out"}, 0, 0ms, [&late] { late.set_value(); }));
   late.get_future().wait();
+  EXPECT_EQ(woken, 3);
+  streams_->EndWaits();
+  EXPECT_EQ(woken, 4);
+  EXPECT_FALSE(streams_->WhenGrown({"acme", "run-2", "out"}, 0, 1h, wake));
+}
+
+TEST_F(RunStreamsTest, WaitersAreCalledInTheOrderOfTheirChunksAndDeadlines) {
+  std::vector<int> woken;
+  const auto wait = [&](std::uint64_t from, std::chrono::milliseconds most) {
+    return streams_->WhenGrown(name_, from, most,
+                               [&woken, from] { woken.push_back(static_cast<int>(from)); });
+  };
+  for (const std::uint64_t from : {3U, 1U, 2U, 9U}) ASSERT_TRUE(wait(from, 1h));
+  ASSERT_TRUE(streams_->Append(name_, {"0", "1", "2"}));
+  EXPECT_THAT(woken, ElementsAre(1, 2));
+  std::promise<void> late;
+  ASSERT_TRUE(streams_->WhenGrown(name_, 7, 1ms, [&late] { late.set_value(); }));
+  late.get_future().wait();
+  ASSERT_TRUE(streams_->Close(name_));
+  EXPECT_THAT(woken, ElementsAre(1, 2, 3, 9));
 }
 
 TEST_F(RunStreamsTest, ConcurrentWritersLoseNothing) {

@@ -80,7 +80,7 @@ constexpr OperationEntry kOperations[] = {
     {"createToken", CreateToken, kPool},
     {"revokeToken", RevokeToken, kPool},
     {"rotateToken", RotateToken, kPool},
-    {"listStreams", ListStreams, kPool},
+    {"listStreams", ListStreams, kPool, kReadsQuery},
     {"readStream", ReadStream, kPool, kReadsQuery},
     {"writeStream", WriteStream, kPool, kReadsQuery, ContentKind::kOpaque},
     {"listMessages", ListMessages, kPool, kReadsQuery},
@@ -204,7 +204,11 @@ Api::Api(Parts parts, ApiOptions options)
       followers_(parts_.engine.embedded_log()),
       appends_(parts_.engine.log()),
       world_({parts_.engine.embedded_log(), parts_.queue, parts_.streams, parts_.clock,
-              parts_.random, tenant_storage_, options_.loopback_endpoints}),
+              parts_.random, tenant_storage_,
+              [this](std::string_view party, std::function<void()> work) {
+                RunOnPool(party, std::move(work));
+              },
+              options_.loopback_endpoints}),
       shares_(options_.requests),
       unproven_shares_(options_.unproven_requests),
       stream_shares_(options_.streams),
@@ -213,7 +217,10 @@ Api::Api(Parts parts, ApiOptions options)
   for (const Route& route : Routes()) operations_.push_back(FindOperation(route.operation));
 }
 
-Api::~Api() { end_waiters_.Close(); }
+Api::~Api() {
+  end_waiters_.Close();
+  parts_.streams.EndWaits();
+}
 
 BodyTerms Api::TermsOfBody(const ServerRequest& head) {
   const RouteMatch match = router_.Match(head.method, head.path);

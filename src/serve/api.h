@@ -115,7 +115,7 @@ class Api final : public HttpHandler, private CallObserver {
   void SetDraining() {
     draining_.store(true);
     end_waiters_.Close();
-    parts_.streams.ReleaseAll();
+    parts_.streams.EndWaits();
   }
   // Drops, unanswered, the work queued on the pool. Work already running continues.
   void Abandon() { pool_.Stop(); }

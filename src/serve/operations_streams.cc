@@ -25,10 +25,12 @@ void Describe(F& f, StreamView& stream) {
 }
 struct StreamList {
   std::vector<StreamView> streams;
+  std::string next_after;
 };
 template <typename F>
 void Describe(F& f, StreamList& list) {
   f.Required("streams", list.streams);
+  f("nextAfter", list.next_after);
 }
 struct ChunkView {
   std::uint64_t index = 0;
@@ -97,9 +99,13 @@ MessageView ViewOf(const MessageQueue::Seen& seen) {
 }  // namespace
 
 void ListStreams(Api& api, CallPtr call) {
+  QueryReader query(call->request().query);
+  const std::string after = query.Text("after").value_or("");
+  const auto limit = static_cast<std::size_t>(query.Integer("limit", 1, 1'000).value_or(1'000));
+  if (const Status read = query.Finish(); !read) return call->Fail(read.error());
   const std::string& run_id = call->Parameter("runId");
   if (!api.FindRun(*call, run_id)) return;
-  const auto names = api.streams().List(call->tenant(), run_id);
+  const auto names = api.streams().List(call->tenant(), run_id, after, limit);
   if (!names) return call->Fail(names.error());
   StreamList list;
   for (const std::string& name : *names) {
@@ -107,6 +113,7 @@ void ListStreams(Api& api, CallPtr call) {
     if (!info) return call->Fail(info.error());
     list.streams.push_back({name, info->chunks, info->closed});
   }
+  if (names->size() == limit) list.next_after = names->back();
   call->Answer(list);
 }
 
@@ -134,7 +141,10 @@ void ReadStream(Api& api, CallPtr call) {
                     {"X-Accel-Buffering", "no"}};
     auto reply = call->Stream(std::move(head));
     std::make_shared<StreamFollower>(api.streams(), name, static_cast<std::uint64_t>(from),
-                                     std::move(reply), *std::move(share))
+                                     std::move(reply), *std::move(share),
+                                     [&api, party = call->party()](std::function<void()> work) {
+                                       api.RunOnPool(party, std::move(work));
+                                     })
         ->Begin();
     return;
   }

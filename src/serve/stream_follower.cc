@@ -1,5 +1,7 @@
 #include "serve/stream_follower.h"
 
+#include <utility>
+
 #include "base/encoding.h"
 
 namespace everstep {
@@ -11,6 +13,21 @@ constexpr std::size_t kBytesPerRead = 256 << 10;
 
 }  // namespace
 
+// A turn that is dropped ends the stream.
+class StreamFollower::Turn {
+ public:
+  explicit Turn(std::shared_ptr<StreamFollower> follower) : follower_(std::move(follower)) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (follower_ != nullptr) follower_->Finish();
+  }
+  void Take() { std::exchange(follower_, nullptr)->TakeTurn(); }
+
+ private:
+  std::shared_ptr<StreamFollower> follower_;
+};
+
 void StreamFollower::Begin() {
   self_ = shared_from_this();
   reply_->OnChange([weak = weak_from_this()] {
@@ -20,9 +37,13 @@ void StreamFollower::Begin() {
 }
 
 void StreamFollower::GoOn() {
-  const auto alive = shared_from_this();
   if (asked_.fetch_add(1) > 0) return;
-  std::uint32_t seen = 1;
+  later_([turn = std::make_shared<Turn>(shared_from_this())] { turn->Take(); });
+}
+
+void StreamFollower::TakeTurn() {
+  const auto alive = shared_from_this();
+  std::uint32_t seen = asked_.load();
   do {
     Work();
     std::uint32_t all = seen;

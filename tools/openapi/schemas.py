@@ -285,7 +285,8 @@ STREAMS = {
         "chunks!": count(),
         "closed!": flag("no more chunks can be appended"),
     }),
-    "StreamList": record("", {"streams!": many(ref("Stream"))}),
+    "StreamList": record("", {"streams!": many(ref("Stream")),
+                              "nextAfter": text("pass it as `after` to continue")}),
     "ChunkPage": record("", {
         "chunks!": many(record("", {"index!": count("from 0"), "data!": text("Base64")})),
         "count!": count("chunks of the stream"),

@@ -23,7 +23,10 @@ OPERATIONS = [
         "GET", "/v1/runs/{runId}/streams", "listStreams", "Streams", "run.read", "List the streams of a run",
         "Returns the number of chunks of each, and whether it is closed.",
         [Example("streams", "after a first chunk", 200,
-                 {"streams": [{"name": "progress", "chunks": 1, "closed": True}]}, runId="greeting-1")],
+                 {"streams": [{"name": "progress", "chunks": 1, "closed": True}]}, runId="greeting-1",
+                 after="output", limit=10)],
+        query=[query("after", "the name of the last stream already received", text(maxLength=512)),
+               query("limit", "streams in a page", whole(minimum=1, maximum=1000, default=1000))],
         errors=("404", "410"), answers={"200": ("The streams.", {JSON: ref("StreamList")}, ())}),
     Operation(
         "GET", "/v1/runs/{runId}/streams/{stream}", "readStream", "Streams", "run.read",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
 
 #include "serve/devkit/devalue.h"
 #include "serve/devkit/stalled_run.h"
@@ -11,29 +12,22 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kCallsMax = 1000;
-constexpr std::size_t kChunksPerRead = 1000;
-constexpr std::size_t kChunkBytesPerRead = 4 << 20;
-constexpr std::chrono::milliseconds kWaitMost{60'000};
 constexpr std::uint32_t kConcurrencyMost = 10'000;
 constexpr std::size_t kPreloadMax = 1000;  // in events; a longer log is read in pages
 constexpr std::size_t kNamespaceMax = 64;
 constexpr std::size_t kUsualAnswer = 1024;  // bytes
 constexpr std::size_t kAnswersBytesMax = 32 << 20;
-constexpr std::size_t kRowsMax = 100'000;  // read for the lists of one request
+// Beyond this, answers contain no events that the caller can list instead.
+constexpr std::size_t kPreloadBytesMax = kAnswersBytesMax / 2;
+constexpr std::size_t kRowsMax = 100'000;      // read for the answers to one request
+constexpr std::size_t kRegistrationsMax = 16;  // of one request; each waits for the disk
+constexpr std::size_t kRouteBytesMax = 8 << 10;
 
 std::string_view MethodOf(const CborItem& args) { return args.Text("m"); }
-
-StreamName StreamOf(const ApiCall& call, const CborItem& args) {
-  return {call.tenant(), std::string(args.Text("runId")), std::string(args.Text("name"))};
-}
 
 WorldOutcome OutcomeOf(const Status& status) {
   if (status) return std::nullopt;
   return WorldErrorOf(status.error());
-}
-
-std::uint32_t SpecOf(const CborItem& request) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(request.Uint("spec"), UINT32_MAX));
 }
 
 // The runtime's rule: a lowercase letter followed by lowercase letters and digits.
@@ -48,16 +42,6 @@ bool Writes(std::string_view method) {
          method == "queue.unregister" || method == "streams.write" || method == "streams.close";
 }
 
-// The index where a reader begins; a negative index counts from the end.
-std::uint64_t StartOf(const CborItem& args, const StreamExtent& info) {
-  const CborItem* start = args.Find("startIndex");
-  if (start == nullptr) return 0;
-  const double wanted = start->AsNumber();
-  if (std::isnan(wanted)) return 0;
-  if (wanted >= 0) return static_cast<std::uint64_t>(wanted);
-  return static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(info.chunks) + wanted));
-}
-
 // A caller that connected over loopback may be called over loopback, because it could reach those
 // addresses itself. A proxy on this machine connects over loopback for others, but says so.
 bool IsOnThisMachine(const ServerRequest& request) {
@@ -69,23 +53,15 @@ bool IsOnThisMachine(const ServerRequest& request) {
                              [&](std::string_view name) { return request.Header(name).empty(); });
 }
 
-// Whether the calls of a request that have been answered leave room for another one.
-WorldOutcome CheckWork(std::size_t answer_bytes, std::size_t rows) {
-  if (answer_bytes >= kAnswersBytesMax) {
-    return WorldError{"WorkflowWorldError", 413,
-                      "the answers to these calls are too large; send fewer calls at a time"};
-  }
-  if (rows >= kRowsMax) {
-    return WorldError::Throttled("these calls read too many rows; send fewer calls at a time", 1);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string WorldService::NewRunId() {
   const std::lock_guard lock(mutex_);
   return "wrun_" + ulids_.Next();
+}
+
+std::uint32_t WorldService::SpecIn(const CborItem& request) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(request.Uint("spec"), UINT32_MAX));
 }
 
 void WorldService::Handle(const CallPtr& call) {
@@ -102,7 +78,7 @@ void WorldService::Handle(const CallPtr& call) {
   if (!space.empty() && !IsNamespace(space)) {
     return call->Fail(HttpCode::kBadRequest, "a namespace must be lowercase letters and digits");
   }
-  const WorldCaller caller{call->tenant(), SpecOf(*request), parts_.clock.Now(), std::string(space),
+  const WorldCaller caller{call->tenant(), SpecIn(*request), parts_.clock.Now(), std::string(space),
                            &attributes_};
   const bool bound = !call->May(Permission::kTenantAny);
   const Status room = bound ? parts_.storage.Check(call->tenant()) : Ok();
@@ -117,27 +93,51 @@ void WorldService::Handle(const CallPtr& call) {
       calls[i].error = WorldError{"WorkflowWorldError", 507, room.error().message};
     }
   }
+  RefuseRegistrations(calls);
   // The order within a batch does not matter, so do first what can be made durable together.
-  CreateAll(*call, caller, calls);
+  Used used;
+  CreateAll(*call, caller, calls, used);
   SendAll(*call, calls);
+  WriteStreams(*call, calls);
   std::string body;
   body.reserve(calls.size() * kUsualAnswer);
   CborWriter cbor(body);
   cbor.ArrayOf(calls.size());
-  std::size_t rows = 0;
   for (One& one : calls) {
     if (!one.error && one.answer.empty()) {
-      one.error = CheckWork(body.size(), rows);
-      if (!one.error && !call->ChargeAnswer(body.size() + kUsualAnswer)) {
-        one.error = WorldError{"WorkflowWorldError", 503,
-                               "the requests in flight use up the server's memory; try again"};
-      }
+      one.error = CheckRoom(*call, used);
       if (!one.error) Answer(*call, caller.spec, one);
-      rows += one.rows;
+      used.Add(one);
     }
     WriteAnswer(one, body);
+    std::string().swap(one.answer);
   }
   call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
+}
+
+// Returns an error if the calls that have been answered leave no room for another answer.
+WorldOutcome WorldService::CheckRoom(ApiCall& call, const Used& used) {
+  if (used.bytes >= kAnswersBytesMax) {
+    return WorldError{"WorkflowWorldError", 413,
+                      "the answers to these calls are too large; send fewer calls at a time"};
+  }
+  if (used.rows >= kRowsMax) {
+    return WorldError::Throttled("these calls read too many rows; send fewer calls at a time", 1);
+  }
+  if (!call.ChargeAnswer(used.bytes + kUsualAnswer)) {
+    return WorldError{"WorkflowWorldError", 503,
+                      "the requests in flight use up the server's memory; try again"};
+  }
+  return std::nullopt;
+}
+
+// An application registers once in a while.
+void WorldService::RefuseRegistrations(std::vector<One>& calls) {
+  std::size_t count = 0;
+  for (One& one : calls) {
+    if (MethodOf(*one.args) != "queue.register" || ++count <= kRegistrationsMax) continue;
+    one.error = WorldError::Throttled("a request can register at most 16 endpoints", 1);
+  }
 }
 
 void WorldService::WriteAnswer(const One& one, std::string& body) {
@@ -153,8 +153,8 @@ void WorldService::WriteAnswer(const One& one, std::string& body) {
 
 // ---- events
 
-void WorldService::CreateAll(const ApiCall& call, const WorldCaller& caller,
-                             std::vector<One>& calls) {
+void WorldService::CreateAll(ApiCall& call, const WorldCaller& caller, std::vector<One>& calls,
+                             Used& used) {
   std::vector<One*> asked;
   for (One& one : calls) {
     if (one.error || MethodOf(*one.args) != "events.create") continue;
@@ -165,14 +165,14 @@ void WorldService::CreateAll(const ApiCall& call, const WorldCaller& caller,
   // Repeat for orders whose attributes were changed concurrently.
   while (!asked.empty()) {
     AttributeViews views;
-    LookAtAttributes(caller, asked, views);
-    Create(call, caller, asked);
+    LookAtAttributes(call, caller, asked, views, used);
+    Create(call, caller, asked, used);
     std::erase_if(asked, [](const One* one) { return !one->order->is_outdated(); });
   }
 }
 
-void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
-                          std::span<One* const> asked) {
+void WorldService::Create(ApiCall& call, const WorldCaller& caller, std::span<One* const> asked,
+                          Used& used) {
   std::vector<AppendOrder> orders;
   for (One* one : asked) orders.push_back({one->order->run_id(), {}, one->order.get()});
   const RunScope defaults{call.tenant(), "default", "default", {}, {}};
@@ -195,32 +195,39 @@ void WorldService::Create(const ApiCall& call, const WorldCaller& caller,
       continue;
     }
     one.order->Committed(placed[i]->persisted_at);
+    // The event is durable now, so an answer without opaque parts is refused last.
+    const std::size_t most = one.args->Flag("lean") ? 2 * kAnswersBytesMax : kAnswersBytesMax;
+    if (used.bytes >= most || !call.ChargeAnswer(used.bytes + kUsualAnswer)) {
+      one.error = WorldError::Throttled(
+          "the event is recorded, but the answers to these calls are too large", 1);
+      continue;
+    }
     one.answer.reserve(kUsualAnswer);
-    CborWriter cbor(one.answer);
-    one.error = Created(*one.args, *one.order, *placed[i], caller, *reader, cbor);
+    WorldReader world(*reader, caller);
+    one.error = Created(one, *placed[i], caller.tenant_id, used, world);
+    one.rows = world.rows_read();
+    used.Add(one);
   }
 }
 
 // The answer leaves out what the caller sent; the caller merges the two.
-WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order,
-                                   const Placed& placed, const WorldCaller& caller,
-                                   StateReader& reader, CborWriter& cbor) {
+WorldOutcome WorldService::Created(One& one, const Placed& placed, const std::string& tenant_id,
+                                   const Used& used, WorldReader& world) {
+  const CborItem& args = *one.args;
+  const WorldOrder& order = *one.order;
+  CborWriter cbor(one.answer);
   StoredRun run = order.run();
-  if (run.state.scope.tenant_id != caller.tenant_id) {
-    return WorldError::NoRun(order.run_id().value());
-  }
+  if (run.state.scope.tenant_id != tenant_id) return WorldError::NoRun(order.run_id().value());
   // The run's number and times are assigned at commit, so the decision did not know them.
   if (run.run_no == RunNo()) {
-    const auto stored = reader.FindRun(order.run_id());
-    if (!stored) return WorldErrorOf(stored.error());
-    if (!*stored) return WorldError::NoRun(order.run_id().value());
-    run.run_no = (*stored)->run_no;
-    run.state.created_at = (*stored)->state.created_at;
+    auto stored = world.FindRun(order.run_id().value());
+    if (auto* const error = std::get_if<WorldError>(&stored)) return std::move(*error);
+    run.run_no = std::get<StoredRun>(stored).run_no;
+    run.state.created_at = std::get<StoredRun>(stored).state.created_at;
   }
   run.state.updated_at = placed.persisted_at;
   const bool recorded = !order.recorded().empty();
   const EventSeq seq = recorded ? order.recorded().back().seq : placed.seq;
-  WorldReader world(reader, caller);
   world.Know(order.recorded());
   const auto resolve = args.Flag("lean") ? Detail::kOutline : Detail::kFull;
   cbor.BeginMap();
@@ -242,11 +249,8 @@ WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order
     case EntityKind::kHook:
       if (order.spec().type != WorldEventType::kHookCreated) break;
       if (order.met_conflict()) {
-        const auto events =
-            reader.ReadEvents(run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
-        if (!events) return WorldErrorOf(events.error());
         cbor.Key("event");
-        (void)world.WriteEvent(run, events->front(), Detail::kFull, cbor);
+        (void)world.WriteEvent(run, order.recorded().back(), Detail::kFull, cbor);
         break;
       }
       cbor.Key("hook");
@@ -265,7 +269,8 @@ WorldOutcome WorldService::Created(const CborItem& args, const WorldOrder& order
                        !args.Flag("skipPreload") && run.state.last_seq.value() <= kPreloadMax;
   WorldReader::Page page{.limit = kPreloadMax};
   if (!since.empty()) page.after = SeqOfEventId(since).value_or(EventSeq());
-  if (preload || !since.empty()) {
+  const bool fits = used.bytes < kPreloadBytesMax && used.rows < kRowsMax;
+  if (fits && (preload || !since.empty())) {
     wrong = world.WriteEvents(run, "events", page, Detail::kFull, cbor);
   }
   cbor.End();
@@ -375,9 +380,14 @@ WorldOutcome WorldService::Register(const ApiCall& call, const CborItem& args, C
           {std::string(route.Text("prefix")), std::string(route.Text("url"))});
     }
   }
+  std::size_t route_bytes = 0;
+  for (const Endpoint::Route& route : endpoint.routes) {
+    route_bytes += route.topic_prefix.size() + route.url.size();
+  }
   const bool whole = !endpoint.id.empty() && endpoint.id.size() <= 128 &&
                      endpoint.secret.size() >= 16 && endpoint.secret.size() <= 256 &&
-                     !endpoint.routes.empty() && endpoint.routes.size() <= 64;
+                     !endpoint.routes.empty() && endpoint.routes.size() <= 64 &&
+                     route_bytes <= kRouteBytesMax;
   const bool fine = whole && std::ranges::all_of(endpoint.routes, [](const Endpoint::Route& route) {
                       const bool http =
                           route.url.starts_with("http://") || route.url.starts_with("https://");
@@ -386,56 +396,12 @@ WorldOutcome WorldService::Register(const ApiCall& call, const CborItem& args, C
                     });
   if (!fine) {
     return WorldError::Invalid(
-        "an endpoint needs id, a secret of at least 16 characters, and routes of prefix and url");
+        "an endpoint needs id, a secret of at least 16 characters, and routes of prefix and url, "
+        "of "
+        "at most 8 KiB in total");
   }
   if (auto wrong = OutcomeOf(parts_.queue.Register(std::move(endpoint)))) return wrong;
   cbor.BeginMap();
-  cbor.End();
-  return std::nullopt;
-}
-
-// ---- streams
-
-bool WorldService::WaitsForStream(const CallPtr& call, const std::shared_ptr<CborItem>& request) {
-  const CborItem* list = request->Find("calls");
-  if (list->items.size() != 1 || MethodOf(list->items[0]) != "streams.read") return false;
-  const CborItem& args = list->items[0];
-  const std::chrono::milliseconds wait(args.Uint("waitMs"));
-  if (wait.count() == 0) return false;
-  const StreamName stream = StreamOf(*call, args);
-  const auto info = parts_.streams.Extent(stream);
-  if (!info) return false;
-  const std::uint64_t from = StartOf(args, *info);
-  if (info->closed || info->chunks > from) return false;
-  call->ReleaseReserve();
-  return parts_.streams.WhenGrown(stream, from, std::min(wait, kWaitMost), [this, call, request] {
-    One one;
-    one.args = &request->Find("calls")->items[0];
-    Answer(*call, SpecOf(*request), one);
-    std::string body;
-    CborWriter cbor(body);
-    cbor.ArrayOf(1);
-    WriteAnswer(one, body);
-    call->Reply({200, {{"Content-Type", "application/cbor"}}, std::move(body)});
-  });
-}
-
-WorldOutcome WorldService::ReadStream(const ApiCall& call, const CborItem& args, CborWriter& cbor) {
-  const StreamName stream = StreamOf(call, args);
-  const auto info = parts_.streams.Extent(stream);
-  if (!info) return WorldErrorOf(info.error());
-  const std::size_t limit =
-      std::clamp<std::size_t>(args.Uint("limit", kChunksPerRead), 1, kChunksPerRead);
-  const auto page = parts_.streams.Read(stream, StartOf(args, *info), limit, kChunkBytesPerRead);
-  if (!page) return WorldErrorOf(page.error());
-  cbor.BeginMap();
-  cbor.Member("first", page->first);
-  cbor.Key("chunks");
-  cbor.BeginArray();
-  for (const std::string& chunk : page->chunks) cbor.Bytes(chunk);
-  cbor.End();
-  cbor.Member("count", page->info.chunks);
-  cbor.Member("done", page->info.closed);
   cbor.End();
   return std::nullopt;
 }
@@ -464,23 +430,7 @@ WorldOutcome WorldService::Dispatch(const ApiCall& call, const CborItem& args, s
     }
   }
   if (method == "streams.read") return ReadStream(call, args, cbor);
-  if (method == "streams.close") return done(parts_.streams.Close(StreamOf(call, args)));
-  if (method == "streams.write") {
-    std::vector<std::string> chunks;
-    if (const CborItem* list = args.Find("chunks")) {
-      for (const CborItem& chunk : list->items) chunks.emplace_back(chunk.text);
-    }
-    return done(parts_.streams.Append(StreamOf(call, args), std::move(chunks),
-                                      std::string(args.Text("requestId"))));
-  }
-  if (method == "streams.list") {
-    const auto names = parts_.streams.List(call.tenant(), std::string(args.Text("runId")));
-    if (!names) return WorldErrorOf(names.error());
-    cbor.BeginArray();
-    for (const std::string& name : *names) cbor.Text(name);
-    cbor.End();
-    return std::nullopt;
-  }
+  if (method == "streams.list") return ListStreams(call, args, cbor);
   const auto reader = parts_.log.store().Read();
   WorldReader world(*reader, {call.tenant(), spec, parts_.clock.Now(), {}, &attributes_});
   WorldOutcome outcome = world.Answer(method, args, cbor);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cbor.h"
@@ -33,6 +36,8 @@ class WorldService {
     Clock& clock;
     Random& random;
     TenantStorage& storage;
+    // Runs work that answers a call later, on a thread of the call's party.
+    std::function<void(std::string_view party, std::function<void()> work)> later;
     // Whether applications that call from this machine may be called over loopback.
     bool loopback_endpoints = true;
   };
@@ -50,18 +55,34 @@ class WorldService {
     std::string answer;                 // CBOR
     std::optional<WorldError> error;    // set instead of an answer
     std::unique_ptr<WorldOrder> order;  // only for events.create
-    std::size_t rows = 0;               // read for a list
+    std::size_t rows = 0;               // read for the answer
+  };
+  // What the answers to a request have used.
+  struct Used {
+    std::size_t bytes = 0;
+    std::size_t rows = 0;
+
+    void Add(const One& one) {
+      bytes += one.answer.size();
+      rows += one.rows;
+    }
   };
 
-  void CreateAll(const ApiCall& call, const WorldCaller& caller, std::vector<One>& calls);
+  // The newest version of the protocol that the application supports.
+  static std::uint32_t SpecIn(const CborItem& request);
+  static WorldOutcome CheckRoom(ApiCall& call, const Used& used);
+  static void RefuseRegistrations(std::vector<One>& calls);
+  void CreateAll(ApiCall& call, const WorldCaller& caller, std::vector<One>& calls, Used& used);
   // Submits the orders and answers them, except those that are outdated.
-  void Create(const ApiCall& call, const WorldCaller& caller, std::span<One* const> asked);
-  WorldOutcome Created(const CborItem& args, const WorldOrder& order, const Placed& placed,
-                       const WorldCaller& caller, StateReader& reader, CborWriter& cbor);
+  void Create(ApiCall& call, const WorldCaller& caller, std::span<One* const> asked, Used& used);
+  static WorldOutcome Created(One& one, const Placed& placed, const std::string& tenant_id,
+                              const Used& used, WorldReader& world);
   // Attribute changes are checked against one read of the attributes per run.
   using AttributeViews = std::map<RunId, AttributeView>;
-  void LookAtAttributes(const WorldCaller& caller, std::vector<One*>& asked, AttributeViews& views);
-  WorldOutcome LookAtAttributes(const WorldCaller& caller, One& one, AttributeViews& views);
+  void LookAtAttributes(ApiCall& call, const WorldCaller& caller, std::vector<One*>& asked,
+                        AttributeViews& views, Used& used);
+  WorldOutcome LookAtAttributes(const WorldCaller& caller, One& one, AttributeViews& views,
+                                Used& used);
   void SendAll(const ApiCall& call, std::vector<One>& calls);
   void Answer(const ApiCall& call, std::uint32_t spec, One& one);
   static void WriteAnswer(const One& one, std::string& body);
@@ -69,6 +90,9 @@ class WorldService {
                         CborWriter& cbor, std::size_t& rows);
   WorldOutcome Register(const ApiCall& call, const CborItem& args, CborWriter& cbor);
   WorldOutcome ReadStream(const ApiCall& call, const CborItem& args, CborWriter& cbor);
+  WorldOutcome ListStreams(const ApiCall& call, const CborItem& args, CborWriter& cbor);
+  void WriteStreams(const ApiCall& call, std::vector<One>& calls);
+  void AnswerAlone(const CallPtr& call, const CborItem& request);
   bool WaitsForStream(const CallPtr& call, const std::shared_ptr<CborItem>& request);
   std::string NewRunId();
 

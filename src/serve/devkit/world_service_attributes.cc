@@ -7,18 +7,19 @@
 
 namespace everstep {
 
-void WorldService::LookAtAttributes(const WorldCaller& caller, std::vector<One*>& asked,
-                                    AttributeViews& views) {
+void WorldService::LookAtAttributes(ApiCall& call, const WorldCaller& caller,
+                                    std::vector<One*>& asked, AttributeViews& views, Used& used) {
   std::erase_if(asked, [&](One* one) {
     if (one->order->spec().type == WorldEventType::kAttrSet) {
-      one->error = LookAtAttributes(caller, *one, views);
+      one->error = CheckRoom(call, used);
+      if (!one->error) one->error = LookAtAttributes(caller, *one, views, used);
     }
     return one->error.has_value();
   });
 }
 
 WorldOutcome WorldService::LookAtAttributes(const WorldCaller& caller, One& one,
-                                            AttributeViews& views) {
+                                            AttributeViews& views, Used& used) {
   const CborItem& data = *one.args->Find("data");
   const auto seen = views.find(one.order->run_id());
   if (seen != views.end()) {
@@ -31,6 +32,7 @@ WorldOutcome WorldService::LookAtAttributes(const WorldCaller& caller, One& one,
   if (const auto* error = std::get_if<WorldError>(&found)) return *error;
   const auto& run = std::get<StoredRun>(found);
   auto before = world.AttributesOf(run);
+  used.rows += world.rows_read();
   if (!before) return WorldErrorOf(before.error());
   constexpr auto kType = static_cast<std::size_t>(EventType::kContextUpdated);
   AttributeView& view = views[one.order->run_id()];

@@ -12,6 +12,8 @@ interface Read {
 
 const WAIT_MS = 25_000;
 const CHUNKS_PER_PAGE = 100;
+const CHUNKS_PER_WRITE = 1_000;
+const NAMES_PER_PAGE = 1_000;
 
 const toBytes = (chunk: Chunk): Uint8Array =>
   typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
@@ -19,10 +21,20 @@ const toBytes = (chunk: Chunk): Uint8Array =>
 export function createStreams(connect: () => Connection) {
   const writing = new Map<string, Set<Promise<unknown>>>(); // by stream name
 
-  const write = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
+  const writePart = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
     // The id is created before the run's id is known, so that writes keep their order.
     const args = { name, requestId: requestId(), chunks: chunks.map(toBytes) };
-    const call = (async () => connect().call('streams.write', { runId: await runId, ...args }))();
+    await connect().call('streams.write', { runId: await runId, ...args });
+  };
+
+  const writeAll = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
+    for (let i = 0; i === 0 || i < chunks.length; i += CHUNKS_PER_WRITE) {
+      await writePart(runId, name, chunks.slice(i, i + CHUNKS_PER_WRITE));
+    }
+  };
+
+  const write = async (runId: RunId, name: string, chunks: Chunk[]): Promise<void> => {
+    const call = writeAll(runId, name, chunks);
     const calls = writing.get(name) ?? new Set();
     writing.set(name, calls.add(call));
     try {
@@ -73,7 +85,17 @@ export function createStreams(connect: () => Connection) {
       return read(runId, name, startIndex);
     },
     async list(runId: string): Promise<string[]> {
-      return connect().call<string[]>('streams.list', { runId });
+      const all: string[] = [];
+      for (;;) {
+        const after = all.at(-1);
+        const names = await connect().call<string[]>('streams.list', {
+          runId,
+          limit: NAMES_PER_PAGE,
+          ...(after === undefined ? {} : { after }),
+        });
+        all.push(...names);
+        if (names.length < NAMES_PER_PAGE) return all;
+      }
     },
     async getChunks(runId: string, name: string, options?: { limit?: number; cursor?: string }) {
       const page = await connect().call<Read>('streams.read', {
