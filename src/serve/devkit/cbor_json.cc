@@ -42,7 +42,31 @@ class Transcoder {
     }
   }
 
+  void ObjectWithout(std::string_view left_out) {
+    SkipSpace();
+    (void)Take();
+    cbor_.BeginMap();
+    while (!Closes('}')) {
+      SkipSpace();
+      const std::string_view key = String();
+      const bool skip = key == left_out;
+      if (!skip) cbor_.Key(key);
+      (void)Take();  // the colon
+      skip ? Skip() : Value();
+      if (Take() != ',') break;
+    }
+    cbor_.End();
+  }
+
  private:
+  void Skip() {
+    std::string dropped;
+    CborWriter nowhere(dropped);
+    Transcoder value(in_, nowhere);
+    value.Value();
+    in_ = value.in_;
+  }
+
   void SkipSpace() {
     const std::size_t first = in_.find_first_not_of(" \t\r\n");
     in_.remove_prefix(first == std::string_view::npos ? in_.size() : first);
@@ -235,5 +259,9 @@ bool WriteJson(const CborItem& item, JsonWriter& json) {
 }
 
 void WriteCbor(std::string_view json, CborWriter& cbor) { Transcoder(json, cbor).Value(); }
+
+void WriteCborWithout(std::string_view json, std::string_view member, CborWriter& cbor) {
+  Transcoder(json, cbor).ObjectWithout(member);
+}
 
 }  // namespace everstep

@@ -16,5 +16,7 @@ namespace everstep {
 
 // Requires: `json` is well-formed.
 void WriteCbor(std::string_view json, CborWriter& cbor);
+// The same without one of the members of the object, in linear time.
+void WriteCborWithout(std::string_view json, std::string_view member, CborWriter& cbor);
 
 }  // namespace everstep

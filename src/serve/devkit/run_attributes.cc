@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "base/json.h"
 #include "serve/devkit/cbor_json.h"
@@ -13,9 +14,6 @@ constexpr std::size_t kAttributesMax = 64;
 constexpr std::size_t kKeyCharactersMax = 256;
 constexpr std::size_t kValueBytesMax = 256;
 constexpr std::size_t kChangesBytesMax = 8 << 10;
-// The store walks from the newest change back to the oldest one requested, so prefer few large
-// reads.
-constexpr std::size_t kEventsPerRead = 10'000;
 // Fewer changes than this are not worth caching.
 constexpr std::size_t kWorthKeeping = 64;
 constexpr std::size_t kViewsKept = 1'024;
@@ -153,47 +151,69 @@ std::optional<WorldError> CheckAttributeCount(const RunAttributes& before, const
   return WorldError::Attributes("Run attribute count would exceed limit 64");
 }
 
-Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
-                                     std::string_view created, AttributeCache* cache) {
-  constexpr auto kType = EventType::kContextUpdated;
-  const EventSeq last = run.state.last_of_type[static_cast<std::size_t>(kType)];
-  AttributeView view;
+namespace {
+
+void ApplyInitialAttributes(std::string_view created, RunAttributes& attributes) {
+  const auto initial = RawMember(created, "attributes");
+  if (!initial) return;
   std::string bytes;
-  if (cache != nullptr && last != EventSeq()) {
+  const auto map = Look(*initial, bytes);
+  if (!map) return;
+  for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
+    Apply(map->items[i].text, map->items[i + 1], attributes);
+  }
+}
+
+void ApplyChange(const Event& event, RunAttributes& attributes) {
+  std::string bytes;
+  const auto list = Look(RawMember(event.payload, "changes").value_or("[]"), bytes);
+  if (!list) return;
+  for (const CborItem& change : list->items) {
+    if (const CborItem* value = change.Find("value")) {
+      Apply(change.Text("key"), *value, attributes);
+    }
+  }
+}
+
+Result<Event> ReadEvent(StateReader& reader, const StoredRun& run, EventSeq seq) {
+  auto events =
+      reader.ReadEvents(run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
+  if (!events) return std::move(events).error();
+  if (events->empty()) return Error{ErrorCode::kStoreCorrupt, "an event is missing", {}};
+  return std::move(events->front());
+}
+
+}  // namespace
+
+Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
+                                     std::string_view created, AttributeCache* cache,
+                                     std::size_t& rows) {
+  EventSeq seq = run.state.last_of_type[static_cast<std::size_t>(EventType::kContextUpdated)];
+  AttributeView view;
+  if (cache != nullptr && seq != EventSeq()) {
     // A cached view of a later moment is useless here.
-    if (auto known = cache->Find(run.run_no); known && known->seen <= last)
-      view = *std::move(known);
+    if (auto known = cache->Find(run.run_no); known && known->seen <= seq) view = *std::move(known);
   }
-  if (view.seen == EventSeq()) {
-    if (const auto initial = RawMember(created, "attributes")) {
-      const auto map = Look(*initial, bytes);
-      if (map) {
-        for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
-          Apply(map->items[i].text, map->items[i + 1], view.attributes);
-        }
-      }
+  if (view.seen == EventSeq()) ApplyInitialAttributes(created, view.attributes);
+  // Changes refer to the one before: find them from the last to the first, then apply them.
+  std::vector<EventSeq> changes;
+  while (seq > view.seen) {
+    const auto event = ReadEvent(reader, run, seq);
+    if (!event) return event.error();
+    if (event->previous_of_type >= seq) {
+      return Error{ErrorCode::kStoreCorrupt, "the chain of attribute changes does not go back", {}};
     }
+    changes.push_back(seq);
+    seq = event->previous_of_type;
   }
-  EventQuery query{.after = view.seen, .type = kType, .limit = kEventsPerRead};
-  std::size_t read = 0;
-  while (query.after < last) {
-    auto events = reader.ReadEvents(run, query);
-    if (!events) return std::move(events).error();
-    for (const Event& event : *events) {
-      bytes.clear();
-      const auto list = Look(RawMember(event.payload, "changes").value_or("[]"), bytes);
-      if (!list) continue;
-      for (const CborItem& change : list->items) {
-        if (const CborItem* value = change.Find("value")) {
-          Apply(change.Text("key"), *value, view.attributes);
-        }
-      }
-    }
-    read += events->size();
-    if (events->empty()) break;
-    query.after = view.seen = events->back().seq;
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    const auto event = ReadEvent(reader, run, *change);
+    if (!event) return event.error();
+    ApplyChange(*event, view.attributes);
+    view.seen = *change;
   }
-  if (cache != nullptr && read >= kWorthKeeping && run.run_no != RunNo()) {
+  rows += changes.size();
+  if (cache != nullptr && changes.size() >= kWorthKeeping && run.run_no != RunNo()) {
     cache->Keep(run.run_no, view);
   }
   return std::move(view.attributes);

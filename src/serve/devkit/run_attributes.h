@@ -44,9 +44,10 @@ std::optional<WorldError> CheckAttributeCount(const RunAttributes& before, const
 // Applies the changes of an attr_set. Requires: CheckAttributeChanges has accepted it.
 void ApplyAttributeChanges(const CborItem& data, RunAttributes& attributes);
 
-// Folds the attributes from the run's log. `created` is the data of its run_created, as JSON.
-// `cache` may be null.
+// Folds the attributes from the run's log, in linear time. `created` is the data of its
+// run_created, as JSON. `cache` may be null. Adds the number of changes that were read to `rows`.
 Result<RunAttributes> ReadAttributes(StateReader& reader, const StoredRun& run,
-                                     std::string_view created, AttributeCache* cache);
+                                     std::string_view created, AttributeCache* cache,
+                                     std::size_t& rows);
 
 }  // namespace everstep

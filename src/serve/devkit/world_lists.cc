@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "event/catalogue.h"
 #include "serve/devkit/world_event.h"
 #include "serve/devkit/world_paging.h"
 #include "serve/devkit/world_reader.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::size_t kRowsPerRead = 1000;
 constexpr std::uint64_t kFewEvents = 8;
-constexpr std::size_t kHooksMax = 100'000;  // examined by a list over all runs
+constexpr std::size_t kRowsMax = 100'000;        // examined for one call
+constexpr std::size_t kRowsPerPageMax = 10'000;  // likewise for a page, which then ends early
 
 // Entities are found without a run id only if their run started within this time of its creation.
 constexpr std::chrono::hours kStartedWithin{24};
@@ -30,26 +32,9 @@ std::optional<std::uint64_t> NumberOf(std::string_view text) {
   return number;
 }
 
-struct Listed {
-  EntityKey key;
-  EntityState state;
-};
-
-// Reduces `entries` to one page, in order of creation. Returns false if the cursor is invalid.
-bool Cut(std::vector<Listed>& entries, const Paging& paging, bool& more) {
-  std::ranges::sort(entries, {}, [](const Listed& entry) { return entry.state.first_seq; });
-  if (paging.newest_first) std::ranges::reverse(entries);
-  if (!paging.cursor.empty()) {
-    const auto behind = NumberOf(paging.cursor);
-    if (!behind) return false;
-    std::erase_if(entries, [&](const Listed& entry) {
-      const std::uint64_t seq = entry.state.first_seq.value();
-      return paging.newest_first ? seq >= *behind : seq <= *behind;
-    });
-  }
-  more = entries.size() > paging.limit;
-  if (more) entries.resize(paging.limit);
-  return true;
+WorldError TooManyRows(std::string_view missing) {
+  return {"WorkflowWorldError", 413,
+          "more than 100,000 rows would have to be read to find it; name " + std::string(missing)};
 }
 
 }  // namespace
@@ -94,6 +79,7 @@ std::variant<StoredRun, WorldError> WorldReader::FindRunOf(const CborItem& args,
                  .created_from = started_at - kStartedWithin,
                  .created_until = started_at + std::chrono::milliseconds(1),
                  .limit = kRowsPerRead};
+  const std::size_t rows_before = rows_read_;
   do {
     auto page = reader_.ListRuns(query);
     if (!page) return WorldErrorOf(page.error());
@@ -107,7 +93,8 @@ std::variant<StoredRun, WorldError> WorldReader::FindRunOf(const CborItem& args,
       }
     }
     query.cursor = page->cursor;
-  } while (!query.cursor.empty());
+  } while (!query.cursor.empty() && rows_read_ - rows_before < kRowsMax);
+  if (!query.cursor.empty()) return TooManyRows("its run");
   return WorldError::NotFound("no entity has the id \"" + std::string(entity_id) + "\"");
 }
 
@@ -122,35 +109,64 @@ WorldOutcome WorldReader::GetStep(const CborItem& args, CborWriter& cbor) {
   return WriteStep(run, step_id, **step, DetailOf(args), cbor);
 }
 
+// Steps are listed in the order of their first events, so a page reads the part of the log where
+// its steps begin.
 WorldOutcome WorldReader::ListSteps(const CborItem& args, CborWriter& cbor) {
   const Paging paging = PagingOf(args, 20, true);
-  const auto found = FindRun(args.Text("runId"));
-  std::vector<Listed> steps;
-  const auto* run = std::get_if<StoredRun>(&found);
-  if (run != nullptr) {
-    const Status visited = reader_.VisitEntities(
-        run->run_no, EntityKind::kStep, [&](EntityKey key, EntityState state) {
-          ++rows_read_;
-          steps.push_back({std::move(key), std::move(state)});
-        });
-    if (!visited) return WorldErrorOf(visited.error());
+  Page at{.limit = paging.limit, .newest_first = paging.newest_first};
+  if (!paging.cursor.empty()) {
+    const auto cursor = NumberOf(paging.cursor);
+    if (!cursor) return BadCursor();
+    (paging.newest_first ? at.before : at.after) = EventSeq(*cursor);
   }
+  const auto found = FindRun(args.Text("runId"));
+  const auto* run = std::get_if<StoredRun>(&found);
   bool more = false;
-  if (!Cut(steps, paging, more)) return BadCursor();
-  const std::size_t until = cbor.size() + kPageBytes;
-  std::size_t written = 0;
   cbor.BeginMap();
   cbor.Key("data");
   cbor.BeginArray();
-  for (; written < steps.size() && cbor.size() < until; ++written) {
-    const Listed& step = steps[written];
-    if (auto error = WriteStep(*run, step.key.id, step.state, DetailOf(args), cbor)) return error;
+  if (run != nullptr) {
+    if (auto error = WriteSteps(*run, at, DetailOf(args), more, cbor)) return error;
   }
   cbor.End();
-  WritePageEnd(
-      written == 0 ? std::string() : std::to_string(steps[written - 1].state.first_seq.value()),
-      more || written < steps.size(), cbor);
+  const EventSeq end = paging.newest_first ? at.before : at.after;
+  const bool has_cursor = more || at.limit < paging.limit;
+  WritePageEnd(has_cursor ? std::to_string(end.value()) : std::string(), more, cbor);
   cbor.End();
+  return std::nullopt;
+}
+
+// Moves `at` to where the next page begins.
+WorldOutcome WorldReader::WriteSteps(const StoredRun& run, Page& at, Detail resolve, bool& more,
+                                     CborWriter& cbor) {
+  const std::size_t until = cbor.size() + kPageBytes;
+  const std::size_t rows_max = rows_read_ + kRowsPerPageMax;
+  at.before = std::min(at.before, EventSeq(run.state.last_seq.value() + 1));
+  while (Next(at.after) < at.before) {
+    const auto events = ReadEvents(run, {.after = at.after,
+                                         .until = EventSeq(at.before.value() - 1),
+                                         .limit = std::min(kRowsPerRead, 8 * (at.limit + 8)),
+                                         .bytes_max = kPageBytes,
+                                         .newest_first = at.newest_first});
+    if (!events) return WorldErrorOf(events.error());
+    if (events->empty()) break;
+    for (const Event& event : *events) {
+      const bool begins =
+          SpecOf(event.type).entity == EntityKind::kStep && event.previous_of_entity == EventSeq();
+      more = (begins && at.limit == 0) || cbor.size() >= until || rows_read_ >= rows_max;
+      if (more) return std::nullopt;
+      ++rows_read_;
+      if (begins) {
+        const auto step = reader_.FindEntity(run.run_no, {EntityKind::kStep, event.entity_id});
+        if (!step) return WorldErrorOf(step.error());
+        if (*step) {
+          if (auto error = WriteStep(run, event.entity_id, **step, resolve, cbor)) return error;
+          --at.limit;
+        }
+      }
+      (at.newest_first ? at.before : at.after) = event.seq;
+    }
+  }
   return std::nullopt;
 }
 
@@ -295,7 +311,9 @@ WorldOutcome WorldReader::GetHook(const CborItem& args, CborWriter& cbor) {
     if (*found && IsHeld(**found)) holder = std::move(*found);
   } else {
     std::string after;
+    const std::size_t rows_before = rows_read_;
     while (!holder) {
+      if (rows_read_ - rows_before >= kRowsMax) return TooManyRows("its token");
       auto tokens = reader_.ListHooks(tenant_id_, after, kRowsPerRead);
       if (!tokens) return WorldErrorOf(tokens.error());
       if (tokens->empty()) break;
@@ -319,11 +337,18 @@ WorldOutcome WorldReader::GetHook(const CborItem& args, CborWriter& cbor) {
 WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
   const Paging paging = PagingOf(args, 100, false);
   struct Live {
+    std::string place;  // in the list
     RunId run_id;
     std::string hook_id;
-    std::uint64_t order;  // of creation, within the run
   };
   std::vector<Live> live;
+  // The ids of runs and hooks begin with their time. `order`: of creation, within the run.
+  const auto add = [&live](RunId run_id, std::string hook_id, std::uint64_t order) {
+    const std::string digits = std::to_string(order);
+    std::string place = run_id.value();
+    place.append("/").append(20 - digits.size(), '0').append(digits).append("/").append(hook_id);
+    live.push_back({std::move(place), std::move(run_id), std::move(hook_id)});
+  };
   const std::string_view run_id = args.Text("runId");
   if (!run_id.empty()) {
     const auto found = FindRun(run_id);
@@ -335,13 +360,13 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
             const bool ours = holder && *holder && (*holder)->run_id == run->run_id &&
                               (*holder)->hook_id == key.id && IsHeld(**holder);
             if (!ours) return;
-            live.push_back({run->run_id, key.id, state.first_seq.value()});
+            add(run->run_id, key.id, state.first_seq.value());
           });
       if (!visited) return WorldErrorOf(visited.error());
     }
   } else {
     std::string after;
-    while (live.size() < kHooksMax) {
+    for (const std::size_t begin = rows_read_; rows_read_ - begin < kRowsMax;) {
       auto tokens = reader_.ListHooks(tenant_id_, after, kRowsPerRead);
       if (!tokens) return WorldErrorOf(tokens.error());
       if (tokens->empty()) break;
@@ -349,20 +374,15 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
       after = tokens->back().token;
       for (HeldToken& held : *tokens) {
         if (!IsHeld(held.holder)) continue;
-        live.push_back({std::move(held.holder.run_id), std::move(held.holder.hook_id), 0});
+        add(std::move(held.holder.run_id), std::move(held.holder.hook_id), 0);
       }
     }
   }
-  // The ids of runs and hooks begin with their time.
-  const auto place = [](const Live& hook) {
-    return hook.run_id.value() + "/" + std::string(20 - std::to_string(hook.order).size(), '0') +
-           std::to_string(hook.order) + "/" + hook.hook_id;
-  };
-  std::ranges::sort(live, {}, place);
+  std::ranges::sort(live, {}, &Live::place);
   if (paging.newest_first) std::ranges::reverse(live);
   if (!paging.cursor.empty()) {
     std::erase_if(live, [&](const Live& hook) {
-      return paging.newest_first ? place(hook) >= paging.cursor : place(hook) <= paging.cursor;
+      return paging.newest_first ? hook.place >= paging.cursor : hook.place <= paging.cursor;
     });
   }
   const std::size_t until = cbor.size() + kPageBytes;
@@ -381,7 +401,7 @@ WorldOutcome WorldReader::ListHooks(const CborItem& args, CborWriter& cbor) {
     if (auto error = WriteHook(*run, hook.hook_id, **state, DetailOf(args), cbor)) return error;
   }
   cbor.End();
-  WritePageEnd(looked_at == 0 ? std::string() : place(live[looked_at - 1]), looked_at < live.size(),
+  WritePageEnd(looked_at == 0 ? std::string() : live[looked_at - 1].place, looked_at < live.size(),
                cbor);
   cbor.End();
   return std::nullopt;

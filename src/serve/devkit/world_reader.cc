@@ -13,6 +13,7 @@ namespace everstep {
 namespace {
 
 constexpr std::uint32_t kSpecWithNoop = 7;
+constexpr std::size_t kStepEventsMax = 32;  // of the last, among which its failure is looked for
 
 std::string_view StatusOf(RunStatus status) {
   switch (status) {
@@ -69,18 +70,13 @@ void WriteData(std::string_view data, std::string_view without, CborWriter& cbor
     cbor.Key("eventData");
     return WriteCbor(data, cbor);
   }
-  std::string bytes;
-  CborWriter all(bytes);
-  WriteCbor(data, all);
-  const auto map = ParseCbor(bytes);
-  if (!map || map->items.size() <= 2) return;
+  std::string left;
+  CborWriter members(left);
+  WriteCborWithout(data, without, members);
+  constexpr std::size_t kEmptyMap = 2;
+  if (left.size() <= kEmptyMap) return;
   cbor.Key("eventData");
-  cbor.BeginMap();
-  for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
-    if (map->items[i].text == without) continue;
-    WriteMember(data, map->items[i].text, map->items[i].text, cbor);
-  }
-  cbor.End();
+  WriteCborWithout(data, without, cbor);
 }
 
 // Selects a single event.
@@ -133,7 +129,7 @@ Result<std::string> WorldReader::CreationOf(const StoredRun& run) {
 Result<RunAttributes> WorldReader::AttributesOf(const StoredRun& run) {
   const auto created = CreationOf(run);
   if (!created) return created.error();
-  return ReadAttributes(reader_, run, created->empty() ? "{}" : *created, attributes_);
+  return ReadAttributes(reader_, run, created->empty() ? "{}" : *created, attributes_, rows_read_);
 }
 
 WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWriter& cbor) {
@@ -144,7 +140,7 @@ WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWri
   const Event& first = events->empty() ? kNone : events->front();
   std::string_view created = "{}";
   if (first.type == EventType::kRunQueued && !first.payload.empty()) created = first.payload;
-  const auto attributes = ReadAttributes(reader_, run, created, attributes_);
+  const auto attributes = ReadAttributes(reader_, run, created, attributes_, rows_read_);
   if (!attributes) return Failed(attributes.error());
   cbor.BeginMap();
   cbor.Member("runId", run.run_id.value());
@@ -181,27 +177,25 @@ WorldOutcome WorldReader::WriteRun(const StoredRun& run, Detail resolve, CborWri
 WorldOutcome WorldReader::WriteStep(const StoredRun& run, const std::string& step_id,
                                     const EntityState& step, Detail resolve, CborWriter& cbor) {
   // The first and the last event describe a step. One that was tried more than once also needs its
-  // last failure and its completion, which other events may follow.
+  // last failure and its completion, which a few other events may follow.
   std::vector<Event> events;
   const auto read = [&](const EventQuery& query) -> Status {
     auto found = ReadEvents(run, query);
     if (!found) return std::move(found).error();
+    if (query.newest_first) std::ranges::reverse(*found);
     std::ranges::move(*found, std::back_inserter(events));
     return Ok();
   };
-  const auto last_of = [&](EventType type) {
-    return EventQuery{.until = step.last_seq,
-                      .type = type,
-                      .entity = EntityKey{EntityKind::kStep, step_id},
-                      .limit = 1,
-                      .newest_first = true};
-  };
   Status done = read(At(step.first_seq));
   if (done && (step.starts > 1 || step.status == EntityStatus::kFailed)) {
-    done = read(last_of(EventType::kStepFailed));
-    if (done) done = read(last_of(EventType::kStepCompleted));
+    done = read({.after = step.first_seq,
+                 .until = step.last_seq,
+                 .entity = EntityKey{EntityKind::kStep, step_id},
+                 .limit = kStepEventsMax,
+                 .newest_first = true});
+  } else if (done && step.last_seq != step.first_seq) {
+    done = read(At(step.last_seq));
   }
-  if (done && step.last_seq != step.first_seq) done = read(At(step.last_seq));
   if (!done) return Failed(done.error());
   if (events.empty()) return WorldError::NotFound("Step \"" + step_id + "\" not found");
   const Event& first = events.front();

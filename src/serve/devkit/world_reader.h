@@ -83,6 +83,8 @@ class WorldReader {
                            Detail resolve, CborWriter& cbor);
 
  private:
+  WorldOutcome WriteSteps(const StoredRun& run, Page& at, Detail resolve, bool& more,
+                          CborWriter& cbor);
   // Finds the run named in `args`, or, as runtimes 4.x name none, the run that has the entity.
   std::variant<StoredRun, WorldError> FindRunOf(const CborItem& args, std::string_view entity_id);
   // Whether the token still refers to the hook.

@@ -17,6 +17,8 @@ namespace {
 // early when one status has taken this many rows.
 constexpr std::size_t kRowsPerPageMax = 10'000;
 constexpr std::size_t kRowsPerRead = 1000;
+// A page also ends when its runs have had this many changes of attributes.
+constexpr std::size_t kChangesPerPageMax = 100'000;
 
 // A run, or where to continue.
 struct ListedRun {
@@ -117,11 +119,13 @@ WorldOutcome WorldReader::ListRuns(const CborItem& args, CborWriter& cbor) {
     std::erase_if(list.runs, [&](const ListedRun& run) { return is_before(end, run.cursor); });
   }
   const std::size_t until = cbor.size() + kPageBytes;
+  const std::size_t rows_max = rows_read_ + kChangesPerPageMax;
   std::size_t written = 0;
   cbor.BeginMap();
   cbor.Key("data");
   cbor.BeginArray();
-  for (; written < std::min(list.runs.size(), paging.limit) && cbor.size() < until; ++written) {
+  const auto has_room = [&] { return cbor.size() < until && rows_read_ < rows_max; };
+  for (; written < std::min(list.runs.size(), paging.limit) && has_room(); ++written) {
     if (auto error = WriteRun(list.runs[written].run, DetailOf(args), cbor)) return error;
   }
   cbor.End();
