@@ -220,6 +220,45 @@ test('a stream is closed after all earlier writes to it, whoever made them', asy
   await Promise.all(closes);
 });
 
+test('many chunks are written, and many streams listed, in parts', async () => {
+  const { createStreams } = await import(new URL('streams.js', folder));
+  const sizes = [];
+  const all = Array.from({ length: 2500 }, (_, i) => `s${String(i).padStart(4, '0')}`);
+  const connection = {
+    async call(method, { chunks, after, limit }) {
+      if (method === 'streams.write') return void sizes.push(chunks.length);
+      return all.filter((name) => !after || name > after).slice(0, limit);
+    },
+  };
+  const streams = createStreams(() => connection);
+  await streams.writeMulti('wrun_1', 'a', Array.from({ length: 2500 }, () => 'x'));
+  assert.deepEqual(sizes, [1000, 1000, 500]);
+  assert.deepEqual(await streams.list('wrun_1'), all);
+});
+
+test('requests that are too large are divided, and reads whose answers did not fit are made again', async () => {
+  const sizes = [];
+  const server = createHttpServer(async (request, response) => {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const { calls } = decode(Buffer.concat(parts));
+    sizes.push(calls.length);
+    if (calls.length > 4) return response.writeHead(413).end();
+    // Only the first answer fits.
+    const answers = calls.map(({ m, id }, i) => (i === 0 ? [0, `${m} ${id}`] : [1, { name: 'WorkflowWorldError', message: 'large', status: 413 }]));
+    response.writeHead(200).end(encode(answers));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const connection = new Connection({ url: `http://127.0.0.1:${server.address().port}`, spec: 7 });
+  const reads = Array.from({ length: 6 }, (_, id) => connection.call('runs.get', { id }));
+  assert.deepEqual(await Promise.all(reads), reads.map((_, id) => `runs.get ${id}`));
+  assert.deepEqual(sizes, [6, 3, 1, 1, 3, 1, 1]);
+  const made = await Promise.allSettled([0, 1].map((id) => connection.call('events.create', { id })));
+  assert.deepEqual(made.map(({ status }) => status), ['fulfilled', 'rejected'], 'what writes is not made twice');
+  connection.close();
+  server.close();
+});
+
 test('each run has its own key', async () => {
   const { createWorld } = await import('@everstep/world');
   const world = createWorld({ encryptionSecret: 'a long secret' });

@@ -28,6 +28,11 @@ const LONGEST_PAUSE_MS = 1000;
 const isUntrusted = (error: unknown): error is Error =>
   /CERT|^UNABLE_TO_|^INVALID_|^HOSTNAME_/.test((error as NodeJS.ErrnoException).code ?? '');
 
+// Calls that can be made again whatever happened to them.
+const isRead = (one: Waiting): boolean => /\.(get|list|listByCorrelationId|read)$/.test(String(one.args.m));
+
+const TOO_LARGE = 413;
+
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 // Calls to the server. Concurrent calls are batched into one request, over keep-alive connections.
@@ -103,12 +108,21 @@ export class Connection {
       const { spec, queueNamespace: namespace } = this.options;
       const body = encode({ spec, namespace, calls: batch.map((one) => one.args) });
       const answers = (await this.post(body, signal)) as [number, unknown][];
+      const alone: Waiting[] = []; // their answers did not fit beside the others
       batch.forEach((one, i) => {
         const [failed, value] = answers[i]!;
-        if (failed) one.reject(new EverstepWorldError(value as ServerError));
-        else one.resolve(value);
+        if (!failed) one.resolve(value);
+        else if (batch.length > 1 && isRead(one) && (value as ServerError).status === TOO_LARGE) alone.push(one);
+        else one.reject(new EverstepWorldError(value as ServerError));
       });
+      for (const one of alone) await this.send([one], signal);
     } catch (error) {
+      if (batch.length > 1 && error instanceof EverstepWorldError && error.status === TOO_LARGE) {
+        const half = batch.length >> 1;
+        await this.send(batch.slice(0, half), signal);
+        await this.send(batch.slice(half), signal);
+        return;
+      }
       for (const one of batch) one.reject(error as Error);
     }
   }
