@@ -190,6 +190,7 @@ await bothAnswer();
 const lastFault = Date.now();
 
 const PATIENCE_MS = 150_000;
+const END_MAX_MS = 30_000; // after the last fault, beyond the steps that are left
 const STILL_MAX_MS = 20_000; // the longest pause after a death during a delivery, a sleep and a replay of everything
 const left = new Set(runs.keys());
 for (let progress = Date.now(); left.size > 0 && Date.now() < progress + PATIENCE_MS; ) {
@@ -220,8 +221,10 @@ const sorted = (values) => JSON.stringify(values.map((value) => JSON.stringify(v
 const wrong = [];
 const torn = [];
 const late = [];
+const overdue = [];
 const completions = new Map(); // step -> when its completion was durable
 let stillest = 0;
+let latest = 0;
 let starts = 0; // of steps
 let steps = 0;
 for (const [id, known] of runs) {
@@ -258,6 +261,11 @@ for (const [id, known] of runs) {
   const still = Math.max(0, ...times.slice(1).map((at, i) => at - times[i])) - (known === LONG ? STEP_MS : 0);
   stillest = Math.max(stillest, still);
   if (still > STILL_MAX_MS) late.push(`${id} ${known.workflow}: ${(still / 1000).toFixed(1)} s: ${types}`);
+  // How long after the last fault it ended, not counting the duration of the long steps that it had left.
+  const stepsLeft = known === LONG ? data.filter((event) => event.eventType === 'step_completed' && event.createdAt.getTime() > lastFault).length : 0;
+  const extra = Math.max(0, times.at(-1) - lastFault - stepsLeft * STEP_MS);
+  latest = Math.max(latest, extra);
+  if (extra > END_MAX_MS) overdue.push(`${id} ${known.workflow}: ${(extra / 1000).toFixed(1)} s: ${types}`);
   if (hasMore || data.at(-1).eventType !== 'run_completed') torn.push(`${id}: does not end with its end: ${types}`);
   const output = await hydrate(run.output, id, undefined);
   if (JSON.stringify(output) !== JSON.stringify(known.result)) {
@@ -282,6 +290,7 @@ for (const [id, known] of runs) {
 }
 expect(`every run has its result, and each of its ${steps} steps completed once, in ${starts} starts`, wrong);
 expect('no log has a duplicate, a gap or an event out of order', torn);
+expect(`every run ended within seconds of the last fault, the last one ${(latest / 1000).toFixed(1)} s beyond its steps`, overdue);
 expect(`no run stalled after the last fault, the longest gap was ${(stillest / 1000).toFixed(1)} s beyond its steps`, late);
 
 // ---- bodies of long steps: what was started, by which process, and whether it was needed
