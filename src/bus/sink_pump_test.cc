@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "engine/embedded_log.h"
+#include "testing/forwarding_store.h"
 #include "testing/manual_clock.h"
 
 namespace everstep {
@@ -32,6 +33,19 @@ class ScriptedSink final : public Sink {
   };
   std::deque<Order> under_way;
   bool whole = true;
+};
+
+// A store that can refuse what a sink writes for lack of space.
+class FullStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  Status MoveSink(const SinkMove& move) override {
+    if (is_full) return Error{ErrorCode::kStoreFull, "no space", {}};
+    return ForwardingStore::MoveSink(move);
+  }
+
+  bool is_full = false;
 };
 
 class SinkPumpTest : public testing::Test {
@@ -134,7 +148,8 @@ class SinkPumpTest : public testing::Test {
 
   ManualClock clock_;
   SeededRandom random_{7};
-  EmbeddedLog log_{OpenMemoryStore(), clock_, random_, {}};
+  FullStore* store_ = new FullStore(OpenMemoryStore());
+  EmbeddedLog log_{std::unique_ptr<StateStore>(store_), clock_, random_, {}};
   const SinkKey key_{"default", "hook"};
   ScriptedSink sink_;
   std::vector<Alert> alerts_;
@@ -267,6 +282,40 @@ TEST_F(SinkPumpTest, PurgedLettersAreGone) {
   Append("bad", "RunCompleted");
   RunWell();
   EXPECT_THAT(received_, ElementsAre("bad:3"));
+}
+
+TEST_F(SinkPumpTest, LettersThatCannotBeWrittenAreNeitherCountedNorLost) {
+  Open(Definition());
+  Append("bad", "RunStarted");
+  store_->is_full = true;
+  for (int i = 0; i < 30; ++i) {
+    Turn(milliseconds(100));
+    while (!sink_.under_way.empty()) Answer(Verdict::kRefused);
+  }
+  EXPECT_THAT(Letters(), IsEmpty());
+  EXPECT_EQ(pump_->progress().dead_letters, 0U);
+  EXPECT_TRUE(pump_->progress().failing);
+  EXPECT_TRUE(alerts_.empty());
+  store_->is_full = false;
+  Run([](const std::vector<std::string>&) { return Verdict::kRefused; });
+  EXPECT_THAT(Letters(), ElementsAre("bad:1/2"));
+  EXPECT_EQ(alerts_.size(), 1U);
+}
+
+TEST_F(SinkPumpTest, LettersWhosePurgeCannotBeWrittenStay) {
+  Open(Definition());
+  Append("bad", "RunStarted");
+  Run([](const std::vector<std::string>&) { return Verdict::kRefused; });
+  store_->is_full = true;
+  EXPECT_EQ(pump_->Purge(Places()).error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(pump_->progress().dead_letters, 1U);
+  store_->is_full = false;
+  Append("good", "RunStarted");
+  RunWell();
+  EXPECT_THAT(received_, ElementsAre("good:1"));
+  EXPECT_THAT(Letters(), ElementsAre("bad:1/2")) << "they did not go with the next write";
+  ASSERT_TRUE(pump_->Purge(Places()));
+  EXPECT_EQ(pump_->progress().dead_letters, 0U);
 }
 
 TEST_F(SinkPumpTest, TheDefinitionControlsFilterRedactionAndPayloadSize) {

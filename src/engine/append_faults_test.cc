@@ -99,6 +99,27 @@ TEST_F(AppendFaultsTest, APurgeOfUnknownOutcomeStopsTheLog) {
   EXPECT_EQ(Append(Order("r", kRunStarted)).error().code, ErrorCode::kStoreStopped);
 }
 
+TEST_F(AppendFaultsTest, APurgeThatCannotBeWrittenRemovesNothing) {
+  ASSERT_TRUE(Append(Order("r", kRunStarted)).has_value());
+  ASSERT_TRUE(Append(Order("r", kRunCompleted)).has_value());
+  disk_->PlanFault(WriteFault::kDiskFull);
+  const std::vector<RunId> runs = {RunId("r")};
+  EXPECT_EQ(authority_->Purge(runs, Timestamp{}).error().code, ErrorCode::kStoreFull);
+  EXPECT_EQ(EventsOf("r"), 2U);
+  EXPECT_TRUE(Append(Order("r", kRunCompleted))->duplicate) << "the run is known as before";
+  EXPECT_EQ(*authority_->Purge(runs, Timestamp{}), 1U);
+  EXPECT_EQ(Append(Order("r", kRunStarted)).error().code, ErrorCode::kRunExpired);
+}
+
+TEST_F(AppendFaultsTest, AQuarantineThatCannotBeWrittenLeavesTheRunUsable) {
+  ASSERT_TRUE(Append(Order("r", kRunStarted)).has_value());
+  disk_->PlanFault(WriteFault::kDiskFull);
+  authority_->Quarantine(RunId("r"), "damaged");
+  EXPECT_EQ(Append(Order("r", kStepStarted, "a"))->seq, EventSeq(2));
+  authority_->Quarantine(RunId("r"), "damaged");
+  EXPECT_EQ(Append(Order("r", kStepCompleted, "a")).error().code, ErrorCode::kRunQuarantined);
+}
+
 TEST_F(AppendFaultsTest, PurgeKeepsARunWhoseEndWasNotWritten) {
   ASSERT_TRUE(Append(Order("r", kRunStarted)).has_value());
   disk_->PlanFault(WriteFault::kDiskFull);

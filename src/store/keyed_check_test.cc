@@ -316,6 +316,22 @@ TEST_F(StoreCheckTest, TombstonesAndTheirAges) {
   ExpectFault("else: there is an age row for a tombstone that does not exist");
 }
 
+TEST_F(StoreCheckTest, ASinkWithoutAMark) {
+  const SinkKey sink{"acme", "hook"};
+  ASSERT_TRUE(bench_.store().MoveSink({{sink, Position(1)}, {}, {}, "{}"}));
+  EXPECT_THAT(bench_.Faults(), IsEmpty());
+  Delete(Table::kMeta, keys_.SinkMark(sink));
+  ExpectFault("sink hook of tenant acme has a definition but no mark");
+}
+
+TEST_F(StoreCheckTest, ATombstoneOfAnEarlierVersionHasNoTenant) {
+  const Timestamp removed = (*bench_.Read()->FindTombstone(RunId("gone")))->removed_at;
+  EXPECT_EQ((*bench_.Read()->FindTombstone(RunId("gone")))->tenant_id, "acme");
+  Put(Table::kIndex, keys_.TombstoneAge(removed, "gone"), {});
+  EXPECT_EQ((*bench_.Read()->FindTombstone(RunId("gone")))->tenant_id, "");
+  EXPECT_THAT(bench_.Faults(), IsEmpty());
+}
+
 TEST_F(StoreCheckTest, RowsOfARunThatIsNotThere) {
   const std::string event = **tables_->View()->Get(Table::kEvents, keys_.Event(run_, EventSeq(1)));
   Put(Table::kEvents, keys_.Event(RunNo(2), EventSeq(1)), event);
