@@ -348,9 +348,11 @@ Status Rebuilding::CopyMeta() {
         const auto tombstone = DecodeTombstone(value);
         const std::string run_id(key.substr(1));
         if (!tombstone || runs_.contains(run_id)) return Ok();
+        const auto found = from_.FindTombstone(RunId(run_id));
+        const std::string tenant_id = found && *found ? (*found)->tenant_id : std::string();
         const Status put = Put(Table::kMeta, key, value);
-        return put ? Put(Table::kIndex, keys_.TombstoneAge(tombstone->removed_at, run_id), {})
-                   : put;
+        if (!put) return put;
+        return Put(Table::kIndex, keys_.TombstoneAge(tombstone->removed_at, run_id), tenant_id);
       }
       case RowKind::kSinkMark: {
         const auto sink = ParseSinkMarkKey(key);

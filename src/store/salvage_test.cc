@@ -98,6 +98,19 @@ TEST_F(Salvage, NeedsNoCurrent) {
   ExpectAll();
 }
 
+TEST_F(Salvage, KeepsTombstonesWithTheirTenants) {
+  {
+    StoreWorkbench bench(Open(path_));
+    const std::vector<RunId> purged = {bench.StartedRun("gone").run_id()};
+    ASSERT_TRUE(bench.store().Purge(purged, bench.now(), {}));
+  }
+  ASSERT_EQ(Remove("CURRENT"), 1);
+  ExpectAll();
+  const auto tombstone = Open(directory_ / "new")->Read()->FindTombstone(RunId("gone"));
+  ASSERT_TRUE(tombstone && *tombstone);
+  EXPECT_EQ((*tombstone)->tenant_id, "acme");
+}
+
 TEST_F(Salvage, NeedsNoManifest) {
   ASSERT_EQ(Remove("MANIFEST"), 1);
   ExpectAll();
