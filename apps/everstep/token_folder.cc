@@ -157,6 +157,14 @@ Result<std::string> ChangeTokens(const Folder& folder, const TokenOrder& order) 
     if (error.code == ErrorCode::kStoreLocked) error.message += "; use --server URL";
     return error;
   }
+  // A new file would hide the loss from the server and from doctor.
+  if (AccessTokens::HasLostFile(folder.path())) {
+    return Error{ErrorCode::kStoreNotFound,
+                 folder.path() +
+                     "/tokens.json is missing, but the folder had API tokens; restore it from a "
+                     "backup, or start the server, which begins with a new admin token",
+                 {}};
+  }
   auto tokens = AccessTokens::Open(folder.path(), SystemClock(), SystemRandom());
   if (!tokens) return std::move(tokens).error();
   auto audit = AuditLog::Open(folder.path(), SystemClock(), SystemRandom());

@@ -252,6 +252,15 @@ chmod 644 data/tokens.json
 run doctor
 expect "doctor reports files that others can read" '((status == 7)) && says "fail  tokens.json" && says "do: chmod go= "'
 chmod 600 data/tokens.json
+mv data/tokens.json kept.json
+run token list
+expect "a lost token file is not replaced by an empty one" '((status == 4)) && says STORE_NOT_FOUND err && says "tokens.json is missing" err && [[ ! -e data/tokens.json ]]'
+tail -c +2 kept.json >data/tokens.json
+run token list
+expect "a damaged token file is refused" '((status == 5)) && says STORE_CORRUPT err && says "tokens.json" err'
+run doctor
+expect "doctor reports a damaged token file" '((status == 7)) && says "fail  tokens" && says "does not match its checksum"'
+mv kept.json data/tokens.json
 cp data/audit.log kept
 sed -i '1s/server.start/server.starT/' data/audit.log
 run audit verify
