@@ -261,9 +261,12 @@ for (const [id, known] of runs) {
   const still = Math.max(0, ...times.slice(1).map((at, i) => at - times[i])) - (known === LONG ? STEP_MS : 0);
   stillest = Math.max(stillest, still);
   if (still > STILL_MAX_MS) late.push(`${id} ${known.workflow}: ${(still / 1000).toFixed(1)} s: ${types}`);
-  // How long after the last fault it ended, not counting the duration of the long steps that it had left.
-  const stepsLeft = known === LONG ? data.filter((event) => event.eventType === 'step_completed' && event.createdAt.getTime() > lastFault).length : 0;
-  const extra = Math.max(0, times.at(-1) - lastFault - stepsLeft * STEP_MS);
+  // How long after the last fault it ended, not counting the long steps that it had left, each at the
+  // pace that the runtime keeps.
+  const ends = data.filter((event) => event.eventType === 'step_completed').map((event) => event.createdAt.getTime()).filter((at) => at > lastFault);
+  const paces = ends.slice(1).map((at, i) => at - ends[i]).sort((a, b) => a - b);
+  const pace = Math.max(STEP_MS, paces[paces.length >> 1] ?? 0);
+  const extra = Math.max(0, times.at(-1) - lastFault - (known === LONG ? ends.length * pace : 0));
   latest = Math.max(latest, extra);
   if (extra > END_MAX_MS) overdue.push(`${id} ${known.workflow}: ${(extra / 1000).toFixed(1)} s: ${types}`);
   if (hasMore || data.at(-1).eventType !== 'run_completed') torn.push(`${id}: does not end with its end: ${types}`);
