@@ -129,6 +129,9 @@ void Poll(Api& api, CallPtr call, PollBody body) {
   request.heartbeats = std::move(body.heartbeats);
   request.tasks_max = body.max;
   request.wait = body.wait;
+  request.elsewhere = [&api, party = call->party()](std::function<void()> work) {
+    api.RunOnPool(party, std::move(work));
+  };
   api.work().Poll(std::move(request),
                   [call](Result<PollAnswer> answer) { AnswerPoll(*call, std::move(answer)); });
 }
@@ -155,9 +158,9 @@ void ListWorkers(Api& api, CallPtr call) {
 void RegisterWorker(Api& api, CallPtr call) {
   auto body = call->Read<WorkerBody>();
   if (!body) return;
-  const auto worker =
-      api.work().Register({call->tenant(), std::move(body->name), std::move(body->kinds),
-                           std::move(body->queues), body->slots});
+  const auto worker = api.work().Register({call->tenant(), std::move(body->name),
+                                           std::move(body->kinds), std::move(body->queues),
+                                           body->slots, call->May(Permission::kTenantAny)});
   if (!worker) return call->Fail(worker.error());
   call->Answer(WorkerAnswer{*worker, api.work().lease()}, 201);
 }

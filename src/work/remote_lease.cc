@@ -24,7 +24,7 @@ LentTask RemoteWork::State::Lend(RemoteTask& task, RemoteWorker& worker) {
   return lent;
 }
 
-void RemoteWork::State::End(RemoteTask& task, Outcalls& out) {
+void RemoteWork::State::End(RemoteTask& task) {
   RemoteWorker& worker = *task.worker;
   worker.held.erase(task.place);
   leases.erase(task.lease);
@@ -33,13 +33,14 @@ void RemoteWork::State::End(RemoteTask& task, Outcalls& out) {
   RemoteQueue& queue = *task.shelf->queue;
   const bool others_may_go = queues.Release(task);
   tasks.erase(tasks.find(task.task.id));
-  if (others_may_go) ServeQueue(queue, out);  // a queue with a limit is not forgotten
+  // A queue with a limit is not forgotten.
+  if (others_may_go && !std::exchange(queue.has_room, true)) with_room.push_back(&queue);
 }
 
 void RemoteWork::State::Lose(RemoteTask& task, Outcalls& out) {
   ++leases_lost;
   out.lost.push_back({task.task.id, task.reports});
-  End(task, out);
+  End(task);
 }
 
 void RemoteWork::State::Cancel(RemoteTask& task, bool force, Outcalls& out) {
@@ -50,11 +51,10 @@ void RemoteWork::State::Cancel(RemoteTask& task, bool force, Outcalls& out) {
     return;
   }
   RemoteWorker& worker = *task.worker;
-  const bool listed = std::ranges::find(worker.stop, task.token) != worker.stop.end();
-  if (!listed) worker.stop.push_back(task.token);
+  worker.stop.insert(task.token);
   if (force) {
     out.cancelled.push_back({task.task.id, task.reports});
-    End(task, out);
+    End(task);
   }
   if (worker.polls.empty()) return;
   const std::shared_ptr<RemotePoll> poll = worker.polls.front();
@@ -80,6 +80,7 @@ Timestamp RemoteWork::State::EndWhatIsDue(Outcalls& out) {
       Seen(worker);
     }
   }
+  ServeFreed(out);
   Timestamp next{};
   const auto consider = [&next](Timestamp at) {
     if (next == Timestamp{} || at < next) next = at;

@@ -168,6 +168,22 @@ TEST_F(RemoteLeaseTest, AQueueLeasesNoMoreThanItsConcurrency) {
   EXPECT_FALSE(work_->SetConcurrency("t1", "", 1));
 }
 
+// Not once for each report: a queue may have many kinds.
+TEST_F(RemoteLeaseTest, AFullQueueIsServedOnceAfterAllReportsOfAPoll) {
+  EXPECT_TRUE(work_->SetConcurrency("t1", "train", 2));
+  const std::string worker = RegisterFor("train");
+  Start({TaskOf("a"), TaskOf("b"), TaskOf("c"), TaskOf("d")});
+  const auto held = Poll(worker);
+  const auto waits = Poll(RegisterFor("train"));
+  PollRequest reports = RequestOf(worker, 0);
+  for (const LentTask& lent : held->get().tasks) {
+    reports.reports.push_back({lent.token, TaskOutcome::Success("1")});
+  }
+  Poll(std::move(reports));
+  ASSERT_FALSE(waits->waits());
+  EXPECT_EQ(StepsOf(*waits), "c d ");
+}
+
 TEST_F(RemoteLeaseTest, AQueueShowsItsWaitingTasksAndTheirAge) {
   const std::string worker = RegisterFor("train");
   Start({TaskOf("a"), TaskOf("b")});
@@ -245,6 +261,12 @@ TEST_F(RemoteLeaseTest, WhyWaitingExplainsWhatATaskWaitsFor) {
   const TaskId id = TaskOf("a").id;
   EXPECT_EQ(work_->WhyWaiting(id), "waits for a worker that can do 'train'; none is connected");
   const std::string worker = RegisterFor("train");
+  EXPECT_EQ(work_->WhyWaiting(id), "waits for a worker that can do 'train'; 1 connected");
+  const std::string leaving = RegisterFor("train");
+  EXPECT_TRUE(work_->Drain("t1", leaving));
+  EXPECT_TRUE(work_->Drain("t1", leaving));
+  EXPECT_EQ(work_->WhyWaiting(id), "waits for a worker that can do 'train'; 1 connected");
+  EXPECT_TRUE(work_->Remove("t1", leaving));
   EXPECT_EQ(work_->WhyWaiting(id), "waits for a worker that can do 'train'; 1 connected");
   Poll(worker);
   EXPECT_EQ(work_->WhyWaiting(id), "");

@@ -18,6 +18,17 @@ Error NotHeld() {
       {}};
 }
 
+// Whether an answer with these tasks can be prepared by a thread that serves everybody.
+bool IsQuick(const std::vector<LentTask>& tasks) {
+  constexpr std::size_t kInputBytes = 64 << 10;
+  std::size_t bytes = 0;
+  for (const LentTask& lent : tasks) {
+    bytes += lent.task.inputs.size();
+    if (!lent.task.secrets.empty() || bytes > kInputBytes) return false;
+  }
+  return true;
+}
+
 // Replaces error codes and categories that the log cannot record.
 TaskOutcome Cleaned(TaskOutcome outcome) {
   if (outcome.succeeded) return outcome;
@@ -44,9 +55,10 @@ std::vector<RemoteWork::State::Reported> RemoteWork::State::TakeReports(
     }
     RemoteTask& task = *found->second;
     taken.push_back({task.task.id, task.reports, std::move(task.mask), std::move(report.outcome)});
-    End(task, out);
+    End(task);
     poll.tokens.push_back(std::move(report.token));
   }
+  ServeFreed(out);
   return taken;
 }
 
@@ -114,8 +126,9 @@ void RemoteWork::State::Unpark(RemotePoll& poll) {
 void RemoteWork::State::Answer(std::shared_ptr<RemotePoll> poll, Outcalls& out) {
   RemoteWorker& worker = *poll->worker;
   if (!worker.removed) Seen(worker);
-  std::ranges::move(worker.stop, std::back_inserter(poll->given.stop));
-  worker.stop.clear();
+  for (const std::string& token : std::exchange(worker.stop, {})) {
+    poll->given.stop.push_back(token);
+  }
   out.answered.push_back({std::move(poll), {}, {}});
 }
 
@@ -137,6 +150,13 @@ void RemoteWork::State::ServeQueue(RemoteQueue& queue, Outcalls& out) {
   for (const auto& [kind, shelf] : queue.shelves) Serve(*shelf, out);
 }
 
+void RemoteWork::State::ServeFreed(Outcalls& out) {
+  for (RemoteQueue* queue : std::exchange(with_room, {})) {
+    queue->has_room = false;
+    ServeQueue(*queue, out);
+  }
+}
+
 // ---- without the lock
 
 void RemoteWork::State::Make(Outcalls out) {
@@ -146,7 +166,16 @@ void RemoteWork::State::Make(Outcalls out) {
   }
   for (const Gone& gone : out.lost) gone.reports->Lost(gone.id);
   for (const Gone& beat : out.beats) beat.reports->Heartbeat(beat.id);
-  for (Answered& answered : out.answered) Finish(std::move(answered));
+  for (Answered& answered : out.answered) {
+    const auto elsewhere = answered.poll->elsewhere;
+    if (!elsewhere || IsQuick(answered.tasks)) {
+      Finish(std::move(answered));
+    } else {
+      elsewhere([this, kept = std::make_shared<Answered>(std::move(answered))] {
+        Finish(std::move(*kept));
+      });
+    }
+  }
 }
 
 void RemoteWork::State::Finish(Answered answered) {
@@ -180,7 +209,8 @@ bool RemoteWork::State::PutSecretsInto(LentTask& lent, TaskReports& reports) {
     if (ready) {
       found->second->mask = std::move(read->mask);
     } else {
-      End(*found->second, out);
+      End(*found->second);
+      ServeFreed(out);
     }
   }
   if (!ready) {
@@ -217,6 +247,7 @@ void RemoteWork::Poll(PollRequest request, std::function<void(Result<PollAnswer>
     poll->worker = state.Find(request.tenant_id, request.worker_id);
     if (poll->worker != nullptr) {
       poll->answer = std::move(answer);
+      poll->elsewhere = std::move(request.elsewhere);
       poll->tasks_max = std::min(request.tasks_max, options.batch_max);
       const auto wait = std::clamp(request.wait, std::chrono::milliseconds(0), options.wait_max);
       poll->until = state.Now() + wait;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace everstep {
 namespace {
+
+constexpr std::size_t kInputBytesMax = 4 << 20;  // of the tasks of an answer
 
 // Whether the first task of `a` comes after that of `b`.
 bool IsLater(const RemoteShelf* a, const RemoteShelf* b) {
@@ -77,7 +80,7 @@ void RemoteQueues::Put(RemoteTask& task) {
   task.number = ++arrivals_;
   task.place = list.insert(list.end(), &task);
   ++shelf.waiting_count;
-  ++waiting_;
+  waiting_.emplace(task.number, &task);
 }
 
 void RemoteQueues::Unlist(RemoteTask& task) {
@@ -86,7 +89,7 @@ void RemoteQueues::Unlist(RemoteTask& task) {
   list->second.erase(task.place);
   if (list->second.empty()) shelf.waiting.erase(list);
   --shelf.waiting_count;
-  --waiting_;
+  waiting_.erase(task.number);
 }
 
 void RemoteQueues::Remove(RemoteTask& task) {
@@ -102,6 +105,7 @@ std::vector<RemoteTask*> RemoteQueues::Take(const RemoteWorker& worker, std::siz
     if (shelf->waiting_count > 0 && !shelf->queue->full()) heap.push_back(shelf);
   }
   std::ranges::make_heap(heap, IsLater);
+  std::size_t bytes = 0;
   while (taken.size() < count && !heap.empty()) {
     std::ranges::pop_heap(heap, IsLater);
     RemoteShelf& shelf = *heap.back();
@@ -110,9 +114,12 @@ std::vector<RemoteTask*> RemoteQueues::Take(const RemoteWorker& worker, std::siz
       continue;
     }
     RemoteTask& task = *shelf.first();
+    bytes += task.task.inputs.size();
+    if (bytes > kInputBytesMax && !taken.empty()) break;
     Unlist(task);
     ++shelf.held;
     ++shelf.queue->held;
+    ++held_;
     taken.push_back(&task);
     if (shelf.waiting_count > 0) {
       std::ranges::push_heap(heap, IsLater);
@@ -128,6 +135,7 @@ bool RemoteQueues::Release(RemoteTask& task) {
   const bool was_full = shelf.queue->full();
   --shelf.held;
   --shelf.queue->held;
+  --held_;
   const bool others_may_go = was_full && !shelf.queue->full();
   ForgetIfUnused(shelf);
   return others_may_go;
@@ -150,9 +158,15 @@ void RemoteQueues::Remove(RemoteWorker& worker) {
   Update(worker);
   for (RemoteShelf* shelf : worker.shelves) {
     shelf->workers.erase(&worker);
+    if (worker.draining) --shelf->draining;
     ForgetIfUnused(*shelf);
   }
   worker.shelves.clear();
+}
+
+void RemoteQueues::Drain(RemoteWorker& worker) {
+  if (std::exchange(worker.draining, true)) return;
+  for (RemoteShelf* shelf : worker.shelves) ++shelf->draining;
 }
 
 void RemoteQueues::Update(RemoteWorker& worker) {
@@ -183,12 +197,11 @@ RemoteQueue* RemoteQueues::SetConcurrency(std::string_view tenant_id, std::strin
 
 QueueView RemoteQueues::Totals(Timestamp now) const {
   QueueView totals;
-  for (const auto& [name, queue] : queues_) {
-    const QueueView view = ViewOf(*queue, now);
-    totals.waiting += view.waiting;
-    totals.held += view.held;
-    totals.oldest = std::max(totals.oldest, view.oldest);
-  }
+  totals.waiting = waiting_.size();
+  totals.held = held_;
+  if (waiting_.empty()) return totals;
+  const Timestamp oldest = waiting_.begin()->second->queued_at;
+  totals.oldest = std::chrono::duration_cast<std::chrono::milliseconds>(now - oldest);
   return totals;
 }
 

@@ -22,7 +22,8 @@ class RemoteQueues {
   void Put(RemoteTask& task);
   // Removes a waiting task.
   void Remove(RemoteTask& task);
-  // Takes the next tasks for a worker, up to `count`. They count as held from now on.
+  // Takes the next tasks for a worker, up to `count` and 4 MiB of inputs. They count as held from
+  // now on.
   std::vector<RemoteTask*> Take(const RemoteWorker& worker, std::size_t count);
   // Removes a held task that has ended. Returns true if its queue was full and no longer is; such a
   // queue is not forgotten.
@@ -31,6 +32,8 @@ class RemoteQueues {
   // ---- workers
   void Add(RemoteWorker& worker);
   void Remove(RemoteWorker& worker);
+  // The worker gets no more tasks.
+  void Drain(RemoteWorker& worker);
   // Lists the worker as asking on its shelves if it has a waiting poll and a free slot, and removes
   // it from those lists otherwise. Must be called after either changes.
   void Update(RemoteWorker& worker);
@@ -40,9 +43,10 @@ class RemoteQueues {
   RemoteQueue* SetConcurrency(std::string_view tenant_id, std::string_view queue,
                               std::uint32_t limit);
   std::vector<QueueView> Views(std::string_view tenant_id, Timestamp now) const;
-  // The sum over all tenants, without names, workers and limits.
+  // The sum over all tenants, without names, workers and limits. Takes the same time however many
+  // queues there are.
   QueueView Totals(Timestamp now) const;
-  std::uint64_t waiting() const { return waiting_; }
+  std::uint64_t waiting() const { return waiting_.size(); }
   // Deletes the shelf if it has no tasks, workers or news, and its queue if that is unused then.
   void ForgetIfUnused(RemoteShelf& shelf);
 
@@ -55,7 +59,8 @@ class RemoteQueues {
 
   std::map<Name, std::unique_ptr<RemoteQueue>> queues_;
   std::uint64_t arrivals_ = 0;
-  std::uint64_t waiting_ = 0;
+  std::map<std::uint64_t, const RemoteTask*> waiting_;  // in order of arrival
+  std::uint64_t held_ = 0;
 };
 
 }  // namespace everstep

@@ -45,6 +45,7 @@ struct RemoteQueue {
   std::map<std::string, std::unique_ptr<RemoteShelf>, std::less<>> shelves;  // by kind
   std::uint32_t held = 0;
   std::uint32_t concurrency = 0;  // zero: no limit
+  bool has_room = false;          // it was full, and is to be served: in State::with_room
 
   bool full() const { return concurrency > 0 && held >= concurrency; }
 };
@@ -57,6 +58,7 @@ struct RemoteShelf {
   std::uint64_t waiting_count = 0;
   std::uint64_t held = 0;
   std::set<RemoteWorker*> workers;  // the workers that serve it
+  std::size_t draining = 0;         // how many of them are draining
   std::list<RemoteWorker*> asking;  // those of them that have a waiting poll and a free slot
   bool has_news = false;            // tasks have been added since the last flush
 
@@ -69,9 +71,10 @@ struct RemotePoll {
   std::shared_ptr<RemoteWorker> worker;
   PollAnswer given;
   std::uint32_t tasks_max = 0;
-  Timestamp until{};                // the deadline of its wait
-  std::vector<std::string> tokens;  // of its accepted reports
-  std::size_t open = 0;             // reports that are not durable yet
+  Timestamp until{};                                     // the deadline of its wait
+  std::vector<std::string> tokens;                       // of its accepted reports
+  std::size_t open = 0;                                  // reports that are not durable yet
+  std::function<void(std::function<void()>)> elsewhere;  // see PollRequest
   // While it waits for a task:
   std::list<std::shared_ptr<RemotePoll>>::iterator place;      // in RemoteWorker::polls
   std::multimap<Timestamp, RemotePoll*>::iterator impatience;  // in State::patience
@@ -85,7 +88,7 @@ struct RemoteWorker {
   bool removed = false;
   std::vector<RemoteShelf*> shelves;
   std::list<RemoteTask*> held;
-  std::vector<std::string> stop;                 // tokens to report as stopped in the next answer
+  std::set<std::string> stop;                    // tokens to report as stopped in the next answer
   std::list<std::shared_ptr<RemotePoll>> polls;  // those that wait for a task
   std::list<RemoteWorker*>::iterator seen;       // in State::seen
   // Its positions in the `asking` lists of its shelves; empty if it is not asking.

@@ -13,6 +13,9 @@ namespace {
 constexpr std::size_t kShelvesMax = 1'000;  // per worker: kinds times queues
 constexpr std::uint32_t kSlotsMax = 10'000;
 constexpr std::size_t kNameBytesMax = 200;
+constexpr std::uint64_t kPlacesPerWorker = 10;  // on average
+// However few workers there may be, a tenant's share is enough for one of any kind.
+constexpr std::uint64_t kPlacesMin = 20 * kShelvesMax;
 
 bool IsQueueName(std::string_view name) { return !name.empty() && name.size() <= kNameBytesMax; }
 
@@ -100,6 +103,10 @@ void RemoteWork::State::Forget(const std::shared_ptr<RemoteWorker>& worker, Outc
     Answer(poll, out);
   }
   queues.Remove(*kept);
+  const auto share = shares.find(PartyOf(kept->spec));
+  share->second.places -= PlacesOf(kept->spec);
+  places -= PlacesOf(kept->spec);
+  if (--share->second.workers == 0) shares.erase(share);
   seen.erase(kept->seen);
   workers.erase(kept->id);
 }
@@ -133,26 +140,42 @@ Status RemoteWork::State::CheckSpec(const WorkerSpec& spec) const {
     }
   }
   if (!error.faults.empty()) return error;
-  return CheckRoom(spec.tenant_id);
+  return CheckRoom(spec);
 }
 
-Status RemoteWork::State::CheckRoom(const std::string& tenant_id) const {
-  const SharedLimit limit{options.workers_max, options.tenant_share};
-  const auto theirs = static_cast<std::uint64_t>(std::ranges::count_if(
-      workers, [&](const auto& worker) { return worker.second->spec.tenant_id == tenant_id; }));
-  switch (limit.Ask(workers.size(), theirs)) {
-    case SharedLimit::Answer::kRoom:
-      return Ok();
-    case SharedLimit::Answer::kTenantFull:
-      return Error{ErrorCode::kAdmissionRejected,
-                   "the tenant already has its share of " + std::to_string(theirs) + " workers",
-                   {}};
-    case SharedLimit::Answer::kFull:
-      break;
-  }
-  return Error{ErrorCode::kAdmissionRejected,
-               "the limit of " + std::to_string(workers.size()) + " workers is reached",
-               {}};
+// The operator's workers count as no tenant's. Names of tenants are not empty.
+std::string RemoteWork::State::PartyOf(const WorkerSpec& spec) {
+  return spec.by_operator ? std::string() : spec.tenant_id;
+}
+
+std::uint64_t RemoteWork::State::PlacesOf(const WorkerSpec& spec) {
+  return spec.kinds.size() * std::max<std::size_t>(1, spec.queues.size());
+}
+
+Status RemoteWork::State::CheckRoom(const WorkerSpec& spec) const {
+  const auto known = shares.find(PartyOf(spec));
+  const Share theirs = known == shares.end() ? Share() : known->second;
+  const auto check = [&](std::uint64_t max, std::uint64_t all, std::uint64_t own,
+                         std::uint64_t wanted, const std::string& what) -> Status {
+    const SharedLimit limit{max, options.tenant_share};
+    switch (limit.Ask(all, own, spec.by_operator, wanted)) {
+      case SharedLimit::Answer::kRoom:
+        return Ok();
+      case SharedLimit::Answer::kTenantFull:
+        return Error{ErrorCode::kAdmissionRejected,
+                     "the tenant already has its share of " + std::to_string(own) + " " + what,
+                     {}};
+      case SharedLimit::Answer::kFull:
+        break;
+    }
+    return Error{ErrorCode::kAdmissionRejected,
+                 "the limit of " + std::to_string(all) + " " + what + " is reached",
+                 {}};
+  };
+  const Status room = check(options.workers_max, workers.size(), theirs.workers, 1, "workers");
+  if (!room) return room;
+  return check(std::max(kPlacesMin, kPlacesPerWorker * options.workers_max), places, theirs.places,
+               PlacesOf(spec), "kinds in queues that workers serve");
 }
 
 // ---- for workers
@@ -168,6 +191,11 @@ Result<std::string> RemoteWork::Register(WorkerSpec spec) {
   worker->seen = state_->seen.insert(state_->seen.end(), worker.get());
   state_->queues.Add(*worker);
   state_->WakeTimer(worker->seen_at + state_->options.worker_forgotten);
+  const std::uint64_t places = State::PlacesOf(worker->spec);
+  State::Share& share = state_->shares[State::PartyOf(worker->spec)];
+  ++share.workers;
+  share.places += places;
+  state_->places += places;
   std::string id = worker->id;
   state_->workers.emplace(id, std::move(worker));
   return id;
@@ -179,7 +207,7 @@ Status RemoteWork::Drain(std::string_view tenant_id, std::string_view worker_id)
     const std::lock_guard lock(state_->mutex);
     const auto worker = state_->Find(tenant_id, worker_id);
     if (worker == nullptr) return NoWorker(worker_id);
-    worker->draining = true;
+    state_->queues.Drain(*worker);
     state_->Seen(*worker);
     state_->AnswerPolls(*worker, out);
   }
@@ -194,6 +222,7 @@ Status RemoteWork::Remove(std::string_view tenant_id, std::string_view worker_id
     const auto worker = state_->Find(tenant_id, worker_id);
     if (worker == nullptr) return NoWorker(worker_id);
     state_->Forget(worker, out);
+    state_->ServeFreed(out);
   }
   state_->Make(std::move(out));
   return Ok();
@@ -211,6 +240,7 @@ Status RemoteWork::GiveBack(std::string_view tenant_id, std::string_view worker_
       const bool held = found != state_->by_token.end() && found->second->worker == worker.get();
       if (held) state_->Lose(*found->second, out);
     }
+    state_->ServeFreed(out);
   }
   state_->Make(std::move(out));
   return Ok();
@@ -356,6 +386,7 @@ void RemoteWork::Cancel(const TaskId& task, bool force) {
     const std::lock_guard lock(state_->mutex);
     const auto found = state_->tasks.find(task);
     if (found != state_->tasks.end()) state_->Cancel(*found->second, force, out);
+    state_->ServeFreed(out);
   }
   state_->Make(std::move(out));
   state_->local->Cancel(task, force);
@@ -366,8 +397,7 @@ std::string RemoteWork::WhyWaiting(const TaskId& task) const {
   const auto found = state_->tasks.find(task);
   if (found == state_->tasks.end() || found->second->worker != nullptr) return {};
   const RemoteShelf& shelf = *found->second->shelf;
-  const auto serving = std::ranges::count_if(
-      shelf.workers, [](const RemoteWorker* worker) { return !worker->draining; });
+  const std::size_t serving = shelf.workers.size() - shelf.draining;
   std::string text = "waits for a worker that can do '" + shelf.kind + "'";
   if (shelf.queue->name != shelf.kind) text += " in queue '" + shelf.queue->name + "'";
   if (serving == 0) return text + "; none is connected";

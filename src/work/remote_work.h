@@ -25,6 +25,7 @@ struct WorkerSpec {
   std::vector<std::string> kinds;   // the kinds of tasks that it can execute
   std::vector<std::string> queues;  // the queues that it serves; empty: those named after its kinds
   std::uint32_t slots = 1;          // the number of concurrent tasks
+  bool by_operator = false;         // it may use the part of the limits that is reserved
 };
 
 // A task that is leased to a worker. The token identifies this lease only.
@@ -48,6 +49,9 @@ struct PollRequest {
   std::vector<std::string> heartbeats;  // tokens
   std::uint32_t tasks_max = 1;
   std::chrono::milliseconds wait{0};  // how long to wait for a task
+  // Runs work that takes long: preparing an answer with large inputs or secrets. Null: the answer
+  // is prepared on the thread that has its tasks.
+  std::function<void(std::function<void()>)> elsewhere{};
 };
 
 struct PollAnswer {
@@ -82,6 +86,7 @@ struct RemoteWorkOptions {
   std::chrono::milliseconds lease{30'000};             // extended by heartbeats
   std::chrono::milliseconds worker_forgotten{90'000};  // time without a call
   std::chrono::milliseconds wait_max{60'000};
+  // Together the workers serve at most ten times as many kinds in queues.
   std::uint32_t workers_max = 10'000;
   std::uint32_t tenant_share = SharedLimit::kPercent;  // of workers_max, and of tools' slots
   std::uint32_t batch_max = 1'000;                     // reports, heartbeats and tasks of a poll
@@ -109,7 +114,7 @@ class RemoteWork final : public ToolBox {
 
   // ---- for workers
   // Returns the worker's id. Returns kInvalidArgument if the spec is invalid, or kAdmissionRejected
-  // if there are too many workers.
+  // if there are too many workers, or too many kinds and queues that they serve.
   Result<std::string> Register(WorkerSpec spec);
   // `answer` is called exactly once, on any thread, possibly before Poll returns. It must not
   // block, since the thread may be one that makes decisions for runs. It gets kWorkerNotFound if

@@ -64,14 +64,21 @@ struct RemoteWork::State {
   void Seen(RemoteWorker& worker);
   void Forget(const std::shared_ptr<RemoteWorker>& worker, Outcalls& out);
   Status CheckSpec(const WorkerSpec& spec) const;
-  Status CheckRoom(const std::string& tenant_id) const;
+  // How much of the limits a party (a tenant, or the operator) uses.
+  struct Share {
+    std::uint64_t workers = 0;
+    std::uint64_t places = 0;  // a kind in a queue
+  };
+  static std::string PartyOf(const WorkerSpec& spec);
+  static std::uint64_t PlacesOf(const WorkerSpec& spec);
+  Status CheckRoom(const WorkerSpec& spec) const;
   void StopLending(Outcalls& out);
   void AnswerPolls(RemoteWorker& worker, Outcalls& out);  // answers all its waiting polls
 
   // ---- under the lock: remote_lease.cc
   LentTask Lend(RemoteTask& task, RemoteWorker& worker);
-  // Ends the lease and deletes the task.
-  void End(RemoteTask& task, Outcalls& out);
+  // Ends the lease and deletes the task. ServeFreed must follow before the lock is released.
+  void End(RemoteTask& task);
   void Lose(RemoteTask& task, Outcalls& out);
   void Cancel(RemoteTask& task, bool force, Outcalls& out);
   Timestamp EndWhatIsDue(Outcalls& out);
@@ -91,6 +98,8 @@ struct RemoteWork::State {
   void Serve(RemoteWorker& worker, Outcalls& out);
   void Serve(RemoteShelf& shelf, Outcalls& out);
   void ServeQueue(RemoteQueue& queue, Outcalls& out);
+  // Serves the queues that were full, once for all tasks that ended.
+  void ServeFreed(Outcalls& out);
 
   // ---- without the lock
   void Make(Outcalls out);
@@ -116,10 +125,13 @@ struct RemoteWork::State {
   std::unordered_map<std::string_view, RemoteTask*> by_token;
   std::list<RemoteTask*> leases;  // ordered by the end of the lease
   std::unordered_map<std::string, std::shared_ptr<RemoteWorker>> workers;
+  std::unordered_map<std::string, Share> shares;     // by party
+  std::uint64_t places = 0;                          // of all workers
   std::list<RemoteWorker*> seen;                     // ordered by last call
   std::multimap<Timestamp, RemotePoll*> patience;    // waiting polls by deadline
   std::vector<RemoteShelf*> news;                    // shelves with new tasks since the last flush
   std::vector<std::shared_ptr<RemotePoll>> durable;  // whose reports became durable since then
+  std::vector<RemoteQueue*> with_room;               // empty whenever the lock is free
   std::uint64_t leases_lost = 0;
   bool lends = true;
 

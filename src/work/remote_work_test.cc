@@ -68,6 +68,44 @@ TEST_F(RemoteWorkTest, ATenantTakesItsShareOfTheWorkers) {
   EXPECT_EQ(fill("t1"), 5);
   EXPECT_EQ(fill("t2"), 4);
   EXPECT_EQ(fill("t3"), 0);
+  EXPECT_TRUE(work_->Register({"t3", "w", {"train"}, {}, 1, true})) << "the operator has a reserve";
+  EXPECT_FALSE(work_->Register({"t3", "w", {"train"}, {}, 1, true}));
+}
+
+// However many workers a tenant may have, lists of their kinds stay short.
+TEST_F(RemoteWorkTest, ATenantTakesItsShareOfTheKindsInQueuesThatAreServed) {
+  options_.workers_max = 10'000;
+  Open();
+  const auto fill = [this](const char* tenant) {
+    std::uint64_t places = 0;
+    while (work_->Register({tenant, "w", {"train"}, std::vector<std::string>(1'000, "q"), 1})) {
+      places += 1'000;
+    }
+    return places;
+  };
+  EXPECT_EQ(fill("t1"), 50'000U);
+  EXPECT_EQ(fill("t2"), 40'000U);
+  const auto refused = work_->Register({"t1", "w", {"train"}, {}, 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kAdmissionRejected);
+  for (const WorkerView& worker : work_->Workers("t1")) {
+    EXPECT_TRUE(work_->Remove("t1", worker.worker_id));
+  }
+  EXPECT_EQ(fill("t3"), 50'000U) << "what is given up can be used again";
+}
+
+TEST_F(RemoteWorkTest, TheTotalsAreThoseOfAllTenants) {
+  Task other = TaskOf("x");
+  other.id.run_id = RunId("run-2");
+  other.scope.tenant_id = "t2";
+  Start({TaskOf("a"), TaskOf("b"), other});
+  Poll(RegisterFor("train"), 1);
+  manual_clock.Advance(std::chrono::seconds(3));
+  const QueueView totals = work_->Totals();
+  EXPECT_EQ(totals.waiting, 2U);
+  EXPECT_EQ(totals.held, 1U);
+  EXPECT_EQ(totals.oldest, std::chrono::seconds(3));
+  EXPECT_EQ(totals.workers, 1U);
 }
 
 TEST_F(RemoteWorkTest, AWorkerOfAnotherTenantIsNotFound) {
@@ -105,6 +143,20 @@ TEST_F(RemoteWorkTest, APollGetsWaitingTasksUpToItsSlots) {
   EXPECT_TRUE(full->waits()) << "all slots are taken";
   EXPECT_EQ(Queue("train").waiting, 1U);
   EXPECT_EQ(Queue("train").held, 3U);
+}
+
+TEST_F(RemoteWorkTest, AnAnswerHasABoundedAmountOfInputs) {
+  std::vector<Task> tasks;
+  for (const char* step : {"a", "b", "c", "d"}) {
+    tasks.push_back(TaskOf(step));
+    tasks.back().inputs = R"({"text":")" + std::string(1'900'000, 'x') + "\"}";
+  }
+  tasks[2].inputs = R"({"text":")" + std::string(9'000'000, 'x') + "\"}";
+  Start(std::move(tasks));
+  const std::string worker = RegisterFor("train");
+  EXPECT_EQ(StepsOf(*Poll(worker)), "a b ");
+  EXPECT_EQ(StepsOf(*Poll(worker)), "c ") << "one is always given";
+  EXPECT_EQ(StepsOf(*Poll(worker)), "d ");
 }
 
 TEST_F(RemoteWorkTest, AWaitingPollGetsAllTasksThatAreStartedTogether) {
@@ -303,6 +355,37 @@ TEST_F(RemoteWorkTest, SecretsAreInsertedIntoInputsAndMaskedInReports) {
   EXPECT_EQ(recorded.error_message, "*** is wrong");
   EXPECT_EQ(recorded.details, R"({"***":["***"]})");
   EXPECT_EQ(recorded.result, R"("***")");
+}
+
+// Neither a thread that reads requests nor a lane prepares them.
+TEST_F(RemoteWorkTest, LargeInputsAndSecretsArePreparedElsewhere) {
+  const std::string worker = RegisterFor("train");
+  std::vector<std::function<void()>> elsewhere;
+  const auto poll = [&] {
+    PollRequest request = RequestOf(worker);
+    request.elsewhere = [&](std::function<void()> work) { elsewhere.push_back(std::move(work)); };
+    return Poll(std::move(request));
+  };
+  const auto waits = poll();
+  Start("small");
+  EXPECT_FALSE(waits->waits());
+  EXPECT_TRUE(elsewhere.empty());
+  Task large = TaskOf("large");
+  large.inputs = R"({"text":")" + std::string(100'000, 'x') + "\"}";
+  const auto by_lane = poll();
+  Start({large});
+  EXPECT_TRUE(by_lane->waits());
+  Task secret = TaskOf("secret");
+  secret.secrets = {{"password", "env", "PASSWORD", ""}};
+  secret.secret_prefix = "$secret-0:";
+  secret.inputs = R"({"login":"$secret-0:password;"})";
+  Start({secret});
+  const auto at_once = poll();
+  EXPECT_TRUE(at_once->waits());
+  ASSERT_EQ(elsewhere.size(), 2U);
+  for (const auto& work : elsewhere) work();
+  EXPECT_EQ(StepsOf(*by_lane), "large ");
+  EXPECT_EQ(at_once->task().task.inputs, R"({"login":"hunter22"})");
 }
 
 TEST_F(RemoteWorkTest, ATaskWhoseSecretIsMissingFailsAndIsNotLeased) {
