@@ -71,7 +71,7 @@ void ActivityTable::Revive(ActivityNo no) {
 }
 
 bool ActivityTable::LoseHook(const std::string& hook_id) {
-  if (hooks_.erase(hook_id) == 0) return false;
+  if (!CloseHook(hook_id)) return false;
   hook_conflicts_.insert(hook_id);
   return true;
 }
@@ -209,18 +209,36 @@ void ActivityTable::ApplyHook(const Event& event) {
     case EventType::kHookCreated: {
       const Value kind = ValueMemberOf(event.payload, "metadata").Get("kind");
       const bool approval = kind.kind() == Value::Kind::kText && kind.text() == "approval";
-      hooks_[event.entity_id] = {event.facts.token, event.seq, approval};
-      return;
+      return OpenHookAs(event.entity_id, {event.facts.token, event.seq, approval});
     }
     case EventType::kHookConflict:
       hook_conflicts_.insert(event.entity_id);
       return;
     case EventType::kHookDisposed:
-      hooks_.erase(event.entity_id);
+      (void)CloseHook(event.entity_id);
       return;
     default:
       return;
   }
+}
+
+void ActivityTable::OpenHookAs(const std::string& hook_id, OpenHook hook) {
+  (void)CloseHook(hook_id);
+  tokens_.emplace(hook.token, hook_id);
+  hooks_.emplace(hook_id, std::move(hook));
+}
+
+bool ActivityTable::CloseHook(const std::string& hook_id) {
+  const auto hook = hooks_.find(hook_id);
+  if (hook == hooks_.end()) return false;
+  tokens_.erase({hook->second.token, hook_id});
+  hooks_.erase(hook);
+  return true;
+}
+
+const std::string* ActivityTable::HookWith(const std::string& token) const {
+  const auto hook = tokens_.lower_bound({token, std::string()});
+  return hook == tokens_.end() || hook->first != token ? nullptr : &hook->second;
 }
 
 void ActivityTable::ApplyChild(const Event& event) {
@@ -270,6 +288,7 @@ void ActivityTable::Decode(StateDecoder& codec) {
     activities_[no] = std::move(activity);
   }
   codec(waits_, hooks_, children_, hook_conflicts_);
+  for (const auto& [hook_id, hook] : hooks_) tokens_.emplace(hook.token, hook_id);
 }
 
 }  // namespace everstep

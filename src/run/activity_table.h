@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "run/activity.h"
 #include "run/run_progress.h"
@@ -78,6 +79,8 @@ class ActivityTable {
   void Revive(ActivityNo no);
   // The token of the hook that was just recorded belongs to another: the log has a conflict.
   bool LoseHook(const std::string& hook_id);
+  // The id of the open hook with this token; null: there is none.
+  const std::string* HookWith(const std::string& token) const;
 
   const std::set<ActivityNo>& running() const { return running_; }  // begun, not ended
   const std::set<ActivityNo>& held() const { return held_; }
@@ -99,6 +102,8 @@ class ActivityTable {
   void ApplySkipped(ActivityNo no, const Event& event);
   ActivityChange ApplyWait(const Event& event);
   void ApplyHook(const Event& event);
+  void OpenHookAs(const std::string& hook_id, OpenHook hook);
+  bool CloseHook(const std::string& hook_id);
   void ApplyChild(const Event& event);
   void ApplyTool(const Event& event);
 
@@ -108,6 +113,7 @@ class ActivityTable {
   std::set<ActivityNo> held_;
   std::map<std::string, OpenWait, std::less<>> waits_;
   std::map<std::string, OpenHook, std::less<>> hooks_;
+  std::set<std::pair<std::string, std::string>> tokens_;  // of hooks_: token, id
   std::map<std::string, OpenChild, std::less<>> children_;
   std::set<std::string> hook_conflicts_;
 };

@@ -113,5 +113,23 @@ TEST_F(CheckpointTest, IsRemovedWithItsRun) {
   EXPECT_FALSE(Stored(run));
 }
 
+TEST_F(CheckpointTest, OneThatWouldBeVeryLargeIsNotWritten) {
+  std::string steps;
+  const std::string text(900'000, 'x');
+  for (int i = 0; i < 6; ++i) {
+    steps +=
+        "- {stepId: s" + std::to_string(i) + ", kind: echo, inputs: {text: '{{ inputs.t }}'}}\n";
+  }
+  const std::string run =
+      Start("metadata: {planId: p, planVersion: '1'}\ninputs: {t: {type: string}}\nsteps:\n" +
+                steps + "- {stepId: last, kind: http}\n",
+            R"({"t":")" + text + "\"}");
+  const auto stored = Stored(run);
+  EXPECT_LE(stored ? stored->size() : 0, 4U << 20);
+  Restart();
+  Finish("last");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
 }  // namespace
 }  // namespace everstep

@@ -126,9 +126,9 @@ void Execution::Apply(const Event& event) {
   program_->Apply(event, change);
 }
 
-std::string Execution::Encode() const {
+std::string Execution::Encode(std::size_t bytes_max) const {
   std::string bytes;
-  StateEncoder codec(bytes);
+  StateEncoder codec(bytes, bytes_max);
   codec(kCheckpointVersion, state_.run);
   state_.activities.Encode(codec);
   program_->Encode(codec);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -125,6 +126,8 @@ class Execution {
   void Tick(Turn& turn);  // deadlines that have passed
   // Delivers again what runs by the log and not in this process, and goes on with what was left.
   void Recover(Turn& turn);
+  // Continues where the last turn stopped because it had written enough (more()).
+  void GoOn(Turn& turn);
   // This run was folded again because a decision of `before` is void: goes on with what that one
   // had under way. `slots`: activities whose slots are still held.
   void TakeOver(const Execution& before, const std::set<std::string>& slots);
@@ -151,12 +154,13 @@ class Execution {
   bool Parked() const;
   // Whether this delivery is the one that runs by the log.
   bool Runs(const TaskId& task) const;
-  // Further events follow by themselves: call Recover again.
+  // Further events follow by themselves: call GoOn.
   bool more() const { return more_ && !IsTerminal(status()); }
   RunView View() const;
   Explanation Why() const;
   // All that was folded, as bytes: equal for runs that were folded from the same log.
-  std::string Encode() const;
+  // Stops early, and is of no use, once it has more than `bytes_max`.
+  std::string Encode(std::size_t bytes_max = SIZE_MAX) const;
   // Into a new execution. False: another version wrote the bytes, or they are damaged; the
   // execution is then of no use.
   bool Decode(std::string_view bytes);
@@ -288,10 +292,12 @@ class Execution {
   std::set<Deadline> deadlines_;
   std::set<std::string> children_started_;  // in this process
   bool waiting_stopped_ = false;            // the ending has ended what only waits
+  ActivityNo waiting_stopped_to_ = 0;       // of the activities before this one
   std::uint8_t stops_sent_ = 0;             // 1: asked, 2: forced, 3: given up
   Timestamp stops_sent_at_{};
   bool drain_alerted_ = false;
   bool more_ = false;
+  bool recovers_ = false;  // Recover has not delivered everything yet
   std::uint64_t folded_bytes_ = 0;
   std::map<ActivityNo, std::string> shed_ids_;  // of a run that was shed
 };

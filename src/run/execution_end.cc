@@ -202,10 +202,18 @@ void Execution::WithdrawRequests(Turn& turn) {
   }
 }
 
-// Ends what waits for time or an answer, and what was lost with its process.
+// Ends what waits for time or an answer, and what was lost with its process: some of it per call.
 void Execution::StopWaiting(Turn& turn) {
-  const std::set<ActivityNo> running = state_.activities.running();
-  for (const ActivityNo no : running) {
+  constexpr int kAtOnce = 64;  // there may be any number of them
+  const std::set<ActivityNo>& running = state_.activities.running();
+  for (int i = 0; i < kAtOnce; ++i) {
+    const auto next = running.lower_bound(waiting_stopped_to_);
+    if (next == running.end()) {
+      waiting_stopped_ = true;
+      return;
+    }
+    const ActivityNo no = *next;
+    waiting_stopped_to_ = no + 1;
     if (OutlivesEnding(no) || under_way_.contains(no)) continue;
     const Work work = program_->WorkOf(no);
     if (IsTool(no)) {
@@ -215,7 +223,6 @@ void Execution::StopWaiting(Turn& turn) {
       FailActivity(turn, no, Cancelled("the run is ending"));
     }
   }
-  waiting_stopped_ = true;
 }
 
 void Execution::StopTools(Turn& turn, bool force) {
@@ -231,12 +238,13 @@ void Execution::StopTools(Turn& turn, bool force) {
 
 // They were asked to stop, then forced, and still do not report.
 void Execution::GiveUpOnTools(Turn& turn) {
-  stops_sent_ = 3;
   const std::map<ActivityNo, Delivery> silent = under_way_;
   for (const auto& [no, delivery] : silent) {
     if (OutlivesEnding(no)) continue;
+    if (turn.writes.size() >= kEventsPerTurn) return;  // the others in the next turn
     FailActivity(turn, no, Cancelled("it did not stop when asked to"));
   }
+  stops_sent_ = 3;
 }
 
 // The attempt's fate is decided: stops what it has outside.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "flow/operations_done.h"
 #include "run/execution.h"
 
 namespace everstep {
@@ -64,16 +65,13 @@ void Execution::WaitDue(Turn& turn, std::string_view wait_id) {
 Status Execution::HookReceived(Turn& turn, std::string_view token, const HookDelivery& delivery) {
   const Error not_found{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
   if (IsTerminal(status())) return not_found;
-  const auto& hooks = state_.activities.hooks();
-  const auto hook = std::find_if(hooks.begin(), hooks.end(), [token](const auto& entry) {
-    return entry.second.token == token;
-  });
-  if (hook == hooks.end()) return not_found;
-  const std::string hook_id = hook->first;
+  const std::string* found = state_.activities.HookWith(std::string(token));
+  if (found == nullptr) return not_found;
+  const std::string hook_id = *found;
   const ActivityNo no = state_.activities.Find(PurposeOf(hook_id).activity_id);
   TaskOutcome outcome;
   outcome.result = delivery.payload;
-  if (hook->second.approval) {
+  if (state_.activities.hooks().at(hook_id).approval) {
     auto answer = AnswerOf(delivery.payload);
     if (!answer) return answer.error();
     outcome = *std::move(answer);
@@ -203,7 +201,9 @@ Timestamp Execution::NextDeadline() const {
 
 void Execution::Tick(Turn& turn) {
   if (IsTerminal(status())) return;
-  while (!deadlines_.empty() && deadlines_.begin()->at <= turn.now) {
+  // The rest is due at once, in the next turn.
+  while (!deadlines_.empty() && deadlines_.begin()->at <= turn.now &&
+         turn.writes.size() < kEventsPerTurn) {
     DeadlinePassed(turn, *deadlines_.begin());
   }
   const bool busy = !under_way_.empty();
@@ -265,9 +265,15 @@ void Execution::Recover(Turn& turn) {
     more_ = false;
     RecoverTools(turn);
     RecoverChildren(turn);
+    recovers_ = more_;
     if (more_) return;
   }
   Advance(turn);
+}
+
+void Execution::GoOn(Turn& turn) {
+  if (recovers_) return Recover(turn);
+  if (!IsTerminal(status())) Advance(turn);
 }
 
 void Execution::TakeOver(const Execution& before, const std::set<std::string>& slots) {
@@ -325,11 +331,13 @@ void Execution::TakeOverShed(const Execution& shed) {
   stops_sent_ = shed.stops_sent_;
   stops_sent_at_ = shed.stops_sent_at_;
   drain_alerted_ = shed.drain_alerted_;
+  recovers_ = shed.recovers_;
 }
 
 void Execution::RecoverTools(Turn& turn) {
   if (status() != RunStatus::kRunning && !IsEnding()) return;  // delivered again on resume
   const std::set<ActivityNo> running = state_.activities.running();
+  AddOperations(running.size());
   for (const ActivityNo no : running) {
     if (!IsTool(no) || under_way_.contains(no) || asked_.contains(no) || missing_.contains(no)) {
       continue;

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "run/execution.h"
+#include "run/merged_members.h"
 #include "run/turn_commands.h"
 
 namespace everstep {
@@ -207,16 +208,7 @@ std::optional<OrderRefusal> Execution::UpdateParams(Turn& turn, const SignalOrde
                         "the run has not started; start it with other inputs"};
   }
   const Value params = order.payload.Get("params");
-  ValueMap merged = state_.run.inputs.members();
-  for (const ValueMember& param : params.members()) {
-    const auto known = std::ranges::find(merged, param.first, &ValueMember::first);
-    if (known == merged.end()) {
-      merged.push_back(param);
-    } else {
-      known->second = param.second;
-    }
-  }
-  const auto checked = compiled_->CheckInputs(ToJson(Value::Map(std::move(merged))));
+  const auto checked = compiled_->CheckInputs(ToJson(MergedMembers(state_.run.inputs, params)));
   if (!checked) return OrderRefusal{ErrorCode::kSignalInvalidPayload, ToString(checked.error())};
   RecordSignal(turn, order, true);
   Event event = NewEvent(turn, EventType::kContextUpdated, "inputs");

@@ -10,6 +10,7 @@
 #include "flow/operations_done.h"
 #include "run/derived_run_id.h"
 #include "run/execution.h"
+#include "run/merged_members.h"
 
 namespace everstep {
 namespace {
@@ -40,20 +41,6 @@ RunId ChildRunId(const RunId& parent, std::string_view activity_id, std::uint32_
       parent.value() + "|" + std::string(activity_id) + "|" + std::to_string(attempt);
   // Whoever can guess the parent's id must not be able to take the child's.
   return IsDerivedRunId(parent.value()) ? DerivedRunId(text) : FormerDerivedRunId(text);
-}
-
-Value Overlay(Value base, const Value& changes) {
-  if (changes.kind() != Value::Kind::kMap) return base;
-  ValueMap members = base.kind() == Value::Kind::kMap ? base.members() : ValueMap();
-  for (const ValueMember& change : changes.members()) {
-    const auto known = std::ranges::find(members, change.first, &ValueMember::first);
-    if (known == members.end()) {
-      members.push_back(change);
-    } else {
-      known->second = change.second;
-    }
-  }
-  return Value::Map(std::move(members));
 }
 
 }  // namespace
@@ -130,10 +117,10 @@ Result<std::string> Execution::InputsOf(ActivityNo no, const Value& rendered) co
   Value inputs = rendered;
   if (!state_.run.overrides.empty() || !state_.run.targets.empty()) {
     const auto target = state_.run.targets.find(IdOf(no));
-    if (target != state_.run.targets.end()) inputs = Overlay(std::move(inputs), target->second);
+    if (target != state_.run.targets.end()) inputs = MergedMembers(inputs, target->second);
     const auto override = state_.run.overrides.find(IdOf(no));
     if (override != state_.run.overrides.end()) {
-      inputs = Overlay(std::move(inputs), override->second.Get("inputs"));
+      inputs = MergedMembers(inputs, override->second.Get("inputs"));
     }
   }
   std::string text = inputs.undefined() ? std::string() : ToJson(inputs);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kTriesMax = 5;
 constexpr std::chrono::milliseconds kRetryStoreAfter{200};
+constexpr std::uint64_t kBytesPerOperationOfLook = 8;
 
 template <typename... Ts>
 struct Overloaded : Ts... {
@@ -74,6 +75,7 @@ bool Lane::Turn() {
   std::vector<LaneOrder> orders = TakeOrders();
   if (orders.empty() && own_.empty() && done_.empty() && waiting_.empty()) return false;
   spent_ = 0;
+  awaiting_programs_ = 0;
   ++turns_;
   HandleDone();
   HandleOwn();
@@ -87,7 +89,14 @@ bool Lane::Turn() {
     if (!store_stopped_) SetStoreFault(std::nullopt);
   }
   if (std::exchange(flush_, false)) world_.tools.Flush();
-  return true;
+  only_waits_ = OnlyAwaitsPrograms();
+  return !only_waits_;
+}
+
+// Whether the next turn has nothing to do but to ask again for programs that are being compiled.
+bool Lane::OnlyAwaitsPrograms() const {
+  return awaiting_programs_ > 0 && own_.size() == awaiting_programs_ && waiting_.empty() &&
+         done_.empty();
 }
 
 // If the write fails, the run recovers and these results are computed again.
@@ -177,13 +186,19 @@ void Lane::Handle(LaneOrder order) {
     return Refuse(
         order, {ErrorCode::kStoreStopped, "the store has stopped and has to be opened again", {}});
   }
-  if (std::holds_alternative<StartOrder>(order.what)) return Start(order);
+  if (std::holds_alternative<StartOrder>(order.what)) {
+    if (GetProgram(order)) Start(order);
+    return;
+  }
   if (WaitsForMemory(order)) return own_.push_back(std::move(order));
   auto found = Find(order.run_id);
   if (!found) return Refuse(order, found.error());
-  if (*found == nullptr) return own_.push_back(std::move(order));
+  if (*found == nullptr) return HandleLater(std::move(order));
   Resident& resident = **found;
   if (auto* look = std::get_if<LookOrder>(&order.what)) {
+    // A look takes time in proportion to the run and its plan, which may be large.
+    AddOperations(resident.run->bytes() / kBytesPerOperationOfLook +
+                  resident.run->compiled()->bytes() / (4 * kBytesPerOperationOfLook));
     // The state may not be durable yet: answer after the commit.
     if (resident.touched) {
       resident.answers.push_back(
@@ -216,6 +231,7 @@ Execution::Turn& Lane::TurnOf(Resident& resident) {
 void Lane::Decide(Resident& resident, LaneOrder& order) {
   Execution& run = *resident.run;
   Execution::Turn& turn = TurnOf(resident);
+  NoteTaken(order);
   std::visit(
       Overloaded{
           [&](AdmitOrder& what) { Admit(resident, what); },
@@ -239,7 +255,11 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
             run.TokenTaken(turn, what.hook_id);
           },
           [&](RecoverOrder& what) {
-            if (!what.restored || world_.host.Restored(run)) run.Recover(turn);
+            if (what.goes_on) {
+              run.GoOn(turn);
+            } else if (!what.restored || world_.host.Restored(run)) {
+              run.Recover(turn);
+            }
           },
           [&](TickOrder&) { run.Tick(turn); },
           [](StartOrder&) { EVERSTEP_ASSERT(false && "handled before a run is looked for"); },
@@ -250,6 +270,7 @@ void Lane::Decide(Resident& resident, LaneOrder& order) {
 
 // Answers an order that cannot be carried out with an error.
 void Lane::Refuse(LaneOrder& order, const Error& error) {
+  NoteTaken(order);
   std::visit(Overloaded{
                  [&](StartOrder& what) {
                    if (what.answer) what.answer(error);
@@ -303,13 +324,14 @@ void Lane::Commit() {
   touched.swap(touched_);
   std::size_t events = 0;
   std::vector<Resident*> ahead;  // dispatched before their events are durable
+  std::size_t checkpoint_bytes = 0;
   const bool fails_open = slow_store_ && options_.budget.fail_open_step_started;
   for (Resident* resident : touched) {
     auto& writes = resident->turn->writes;
     if (writes.empty()) continue;
     events += writes.size();
     if (fails_open && MayFailOpen(writes)) ahead.push_back(resident);
-    auto checkpoint = CheckpointOf(*resident);
+    auto checkpoint = CheckpointOf(*resident, checkpoint_bytes);
     orders.push_back({resident->run->run_id(), std::move(writes), nullptr, std::move(checkpoint)});
     writing.push_back(resident);
   }
@@ -358,7 +380,8 @@ void Lane::Discard(Resident& resident, const Error& error) {
   const RunId run_id = resident.run->run_id();
   std::vector<LaneOrder> orders = std::move(resident.orders);
   const bool recovers = std::ranges::any_of(orders, [](const LaneOrder& order) {
-    return std::holds_alternative<RecoverOrder>(order.what);
+    const auto* recover = std::get_if<RecoverOrder>(&order.what);
+    return recover != nullptr && !recover->goes_on;
   });
   if (!recovers) orders.push_back({run_id, RecoverOrder{}});
   std::vector<LaneOrder> followers = std::move(resident.followers);

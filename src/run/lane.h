@@ -103,7 +103,11 @@ class Lane final : public TaskReports {
 
   // Any thread. After Close, refuses the order immediately, on the calling thread.
   void Post(LaneOrder order);
+  // How many orders wait. Any thread; so are the next two.
   std::size_t Backlog();
+  // How many of them are due waits, and admitted runs.
+  std::size_t waits() const { return waits_.load(); }
+  std::size_t admits() const { return admits_.load(); }
 
   // Owning thread only. Handles posted orders and expired deadlines. Returns false if there was
   // nothing to do.
@@ -129,6 +133,7 @@ class Lane final : public TaskReports {
                 std::function<void(Status)> answer) override;
   void Lost(const TaskId& task) override;
   void Taken(const TaskId& task) override;
+  // One order waits per task, however often it is called.
   void Heartbeat(const TaskId& task) override;
 
  private:
@@ -143,7 +148,8 @@ class Lane final : public TaskReports {
     std::unique_ptr<Execution> run;
     EventSeq after;
     Checkpoint checkpoint;
-    std::uint64_t turn = 0;  // in which it was gone on with last
+    std::uint64_t turn = 0;       // in which it was gone on with last
+    bool awaits_program = false;  // until it is compiled
   };
 
   // In expression operations: a few milliseconds, or about a thousand orders.
@@ -157,11 +163,14 @@ class Lane final : public TaskReports {
   void HandleOwn();
   void HandleWaiting();
   void HandleOrWait(LaneOrder order);
+  void HandleLater(LaneOrder order, bool awaits_program = false);
+  bool OnlyAwaitsPrograms() const;
   std::uint64_t HandleAndSpend(LaneOrder order);
   void Await(LaneOrder order);
   std::string TenantOf(const LaneOrder& order) const;
   void Handle(LaneOrder order);
   void Decide(Resident& resident, LaneOrder& order);
+  bool GetProgram(LaneOrder& order);
   void Start(LaneOrder& order);
   std::optional<StartedRun> FindFormer(const StartOrder& order);
   void Begin(Resident& resident, std::uint64_t epoch);
@@ -171,6 +180,7 @@ class Lane final : public TaskReports {
   void Signal(Resident& resident, SignalCall& call);
   void Report(Resident& resident, ReportOrder& report);
   void Refuse(LaneOrder& order, const Error& error);
+  void NoteTaken(LaneOrder& order);
 
   // Null: the log is long, and the rest of it is read in the next turns.
   Result<Resident*> Find(const RunId& run_id);
@@ -179,7 +189,7 @@ class Lane final : public TaskReports {
   void ForgetFold(const RunId& run_id);
   Resident& Adopt(std::unique_ptr<Execution> run, Checkpoint checkpoint);
   Status LoadCheckpoint(StateReader& reader, const StoredRun& stored, Fold& fold);
-  std::shared_ptr<const std::string> CheckpointOf(Resident& resident);
+  std::shared_ptr<const std::string> CheckpointOf(Resident& resident, std::size_t& bytes);
   Execution::Turn& TurnOf(Resident& resident);
   void Commit();
   bool Settle(Resident& resident, const Result<Placed>& placed);
@@ -203,7 +213,8 @@ class Lane final : public TaskReports {
 
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::vector<LaneOrder> posted_;  // guarded by mutex_, like the next four
+  std::vector<LaneOrder> posted_;  // guarded by mutex_, like the next five
+  std::set<TaskId> beats_;         // tasks with a HeartbeatOrder that waits
   std::optional<Error> store_fault_;
   bool stop_ = false;
   bool closed_ = false;
@@ -220,9 +231,13 @@ class Lane final : public TaskReports {
   std::map<std::string, RunId> folding_;   // by tenant: the run whose fold has begun
   std::vector<Resident*> touched_;         // in this turn
   std::vector<LaneOrder> own_;             // for the next turn, posted by this thread
+  std::size_t awaiting_programs_ = 0;      // of own_
+  bool only_waits_ = false;                // OnlyAwaitsPrograms, after the last turn
   std::vector<ReportOrder> done_;          // for the next turn: results of immediate tools
   OrderQueue waiting_{kCostPerTurn};       // orders that exceeded the cost of their turn
   std::atomic<std::size_t> waiting_count_{0};
+  std::atomic<std::size_t> waits_{0};
+  std::atomic<std::size_t> admits_{0};
   std::uint64_t spent_ = 0;  // part of kCostPerTurn used in this turn
   std::uint64_t turns_ = 0;
   std::set<std::pair<Timestamp, RunId>> deadlines_;

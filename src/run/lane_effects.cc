@@ -42,7 +42,7 @@ void Lane::Release(Resident& resident) {
     }
   }
   for (const auto& [token, hook_id] : effects.reserved) CheckToken(run, token, hook_id);
-  if (run.more()) own_.push_back({run_id, RecoverOrder{}});
+  if (run.more()) own_.push_back({run_id, RecoverOrder{.goes_on = true}});
   Reindex(resident);
   Retire(resident);
 }

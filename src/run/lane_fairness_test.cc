@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +32,15 @@ constexpr const char* kLongPlan =
     "- {stepId: a, kind: noop, foreach: {items: '{{ range(8000) }}', maxInFlight: 1000}}\n"
     "- {stepId: b, dependsOn: [a], waitFor: {hook: {token: t}}}\n";
 
+// A plan whose steps all wait at the same time.
+std::string WaitingPlan(int steps, const std::string& wait) {
+  std::string plan = "metadata: {planId: waiting, planVersion: '1'}\nsteps:\n";
+  for (int i = 0; i < steps; ++i) {
+    plan += "- {stepId: s" + std::to_string(i) + ", dependsOn: [], waitFor: " + wait + "}\n";
+  }
+  return plan;
+}
+
 class LaneFairness : public PlanWorkbench {
  protected:
   // Posts a start; the lane does not handle it before the next Step.
@@ -51,6 +62,14 @@ class LaneFairness : public PlanWorkbench {
                                  EXPECT_TRUE(seen) << name;
                                  Answered(name);
                                }}});
+  }
+  void PostSignal(const std::string& tenant, const std::string& run, const std::string& type) {
+    SignalRequest request = SignalOf(run, type);
+    request.tenant_id = tenant;
+    request.signal_id = type;
+    auto verdict = JudgeSignal(request, {}, clock_.Now(), random_);
+    ASSERT_TRUE(verdict);
+    engine_->Post(RunId(run), {RunId(run), SignalCall{request, std::move(*verdict), {}}});
   }
   void Answered(const std::string& name) {
     order_.push_back(name);
@@ -147,6 +166,69 @@ TEST_F(LaneFairness, OnlyQuickChecksAreDoneWhereRequestsAreRead) {
   EXPECT_FALSE(
       is_ready("inputs: {x: {type: string}}", R"({"x":")" + std::string(100'000, 'a') + "\"}"));
   EXPECT_FALSE(is_ready("inputs: {x: {pattern: a}}"));
+}
+
+TEST_F(LaneFairness, LookingAtALargeRunIsChargedToItsTenant) {
+  PostStart("much", "large", WaitingPlan(3'000, "{duration: 1h}"));
+  Step();
+  order_.clear();
+  for (int i = 0; i < 50; ++i) PostLook("large", "look-" + std::to_string(i));
+  PostStart("little", "one", kCheapPlan);
+  StepFromHere();
+  ASSERT_EQ(order_.size(), 51U);
+  const auto one = std::ranges::find(order_, "one");
+  EXPECT_LE(one - order_.begin(), 5);
+}
+
+TEST_F(LaneFairness, ARunWithManyWaitsEndsInParts) {
+  PostStart("much", "large", WaitingPlan(12'000, "{hook: {}}"));
+  Step();
+  PostSignal("much", "large", "CANCEL");
+  PostStart("little", "one", kCheapPlan);
+  StepFromHere();
+  EXPECT_LE(cost_.at("one"), 2 * kTurn);
+  EXPECT_EQ(StatusOf("large"), "CANCELLED");
+}
+
+TEST_F(LaneFairness, WhatALargeRunCostsGrowsWithItsStepsOnly) {
+  const auto cost = [this](const std::string& run, int steps) {
+    PostStart("much", run, WaitingPlan(steps, "{duration: 1h}"));
+    begun_ = OperationsDone();
+    Step();
+    return static_cast<double>(OperationsDone() - begun_);
+  };
+  const double small = cost("small", 3'000);
+  EXPECT_LE(cost("large", 12'000), 4.2 * small);
+}
+
+TEST_F(LaneFairness, HeartbeatsOfATaskWaitAsOneOrder) {
+  StartSteps("- {stepId: a, kind: http, heartbeatTimeout: 60s}\n");
+  const TaskId task = Opened("a").id;
+  for (int i = 0; i < 1'000; ++i) tools_->Beat(task);
+  EXPECT_EQ(engine_->Backlog(), 1U);
+  AdvanceClock(std::chrono::seconds(50));
+  EXPECT_EQ(engine_->Backlog(), 0U);
+  tools_->Beat(task);
+  EXPECT_EQ(engine_->Backlog(), 1U) << "the former ones have been decided";
+  AdvanceClock(std::chrono::seconds(50));
+  EXPECT_EQ(Opened("a").id, task) << "it was heard in time";
+}
+
+// However many orders of others wait in its lane.
+TEST_F(LaneFairness, ABusyLaneDoesNotHoldTheClockBack) {
+  options_.on_end = [this](const std::string& run, const std::string&) {
+    if (run == "timed") order_.push_back(run);
+  };
+  StartAfresh();
+  PostStart("little", "timed", WaitingPlan(1, "{duration: 1s}"));
+  Step();
+  for (int i = 0; i < 6'000; ++i) PostStart("much", "m" + std::to_string(i), kCheapPlan);
+  clock_.Advance(std::chrono::seconds(1));
+  Step();
+  const auto timed = std::ranges::find(order_, "timed");
+  const auto last = std::ranges::find(order_, "m5999");
+  ASSERT_NE(timed, order_.end());
+  EXPECT_LT(timed - order_.begin(), last - order_.begin());
 }
 
 TEST_F(LaneFairness, CheckingTheInputsOfAChildIsChargedToItsTenant) {

@@ -157,5 +157,22 @@ TEST_F(LaneMemoryTest, ARunThatWasShedGoesOnAfterARestart) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
+TEST_F(LaneMemoryTest, APlanCountsWithItsTextsAndValues) {
+  const auto bytes = [this](const std::string& input) {
+    const auto program = engine_->library().Add(
+        kPlanFormat,
+        "metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: noop, "
+        "inputs: {x: " +
+            input + "}}]\n");
+    EXPECT_TRUE(program);
+    return program ? (*program)->bytes() : 0;
+  };
+  EXPECT_LE(bytes("1"), 5'000U);
+  EXPECT_GE(bytes(std::string(1'000'000, 'x')), 1'000'000U);
+  std::string list = "[1";
+  for (int i = 0; i < 10'000; ++i) list += ",1";
+  EXPECT_GE(bytes(list + "]"), 500'000U);
+}
+
 }  // namespace
 }  // namespace everstep

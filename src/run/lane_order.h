@@ -15,7 +15,8 @@ namespace everstep {
 // The orders of a lane. Each is answered once the events that justify its answer are durable.
 
 struct StartOrder {
-  std::shared_ptr<const CompiledProgram> program;
+  std::shared_ptr<const CompiledProgram> program;  // null: that of program_ref
+  ProgramRef program_ref{};
   RunOrigin origin;
   std::optional<SignalVerdict> signal{};  // RETRY_RUN: recorded in the new run
   RunId former_id{};  // if the id is derived: the id that earlier versions derived for this run
@@ -24,6 +25,7 @@ struct StartOrder {
 };
 struct AdmitOrder {  // a queued run may start
   std::uint64_t epoch = 0;
+  bool decided = false;  // as in WaitOrder
 };
 struct ApproveOrder {
   Actor actor;
@@ -46,6 +48,7 @@ struct HeartbeatOrder {
 };
 struct WaitOrder {
   std::string wait_id;
+  bool decided = false;  // for the lane: it no longer counts as waiting
 };
 struct HookOrder {
   HookDelivery delivery;
@@ -67,6 +70,7 @@ struct TokenOrder {  // the hook's token was taken: the log recorded a conflict 
 };
 struct RecoverOrder {
   bool restored = false;  // posted after a restart: the host must count the run again
+  bool goes_on = false;   // the run had more to do than one turn may take
 };
 struct TickOrder {};
 struct LookOrder {

@@ -49,6 +49,14 @@ Result<Lane::Resident*> Lane::Find(const RunId& run_id) {
   return loaded;
 }
 
+// In the next turn, after what it waits for.
+void Lane::HandleLater(LaneOrder order, bool awaits_program) {
+  const auto fold = folds_.find(order.run_id);
+  awaits_program = awaits_program || (fold != folds_.end() && fold->second.awaits_program);
+  if (awaits_program) ++awaiting_programs_;
+  own_.push_back(std::move(order));
+}
+
 void Lane::ForgetFold(const RunId& run_id) {
   std::erase_if(folding_, [&run_id](const auto& of) { return of.second == run_id; });
   folds_.erase(run_id);
@@ -112,11 +120,18 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
       if (program.format.empty()) return is_foreign();
       // One after the other: a run that is folded in part takes memory too.
       const std::string& tenant = (*stored)->state.scope.tenant_id;
-      const bool waits =
-          cost_max != UINT64_MAX && folding_.try_emplace(tenant, run_id).first->second != run_id;
-      if (waits) return nullptr;
-      auto compiled = world_.programs.Find(program);
+      const bool in_parts = cost_max != UINT64_MAX;
+      if (in_parts) {
+        const RunId& first = folding_.try_emplace(tenant, run_id).first->second;
+        if (first != run_id) {
+          fold.awaits_program = folds_.at(first).awaits_program;
+          return nullptr;
+        }
+      }
+      auto compiled = in_parts ? world_.programs.FindSoon(program) : world_.programs.Find(program);
       if (!compiled) return std::move(compiled).error();
+      fold.awaits_program = *compiled == nullptr;
+      if (fold.awaits_program) return nullptr;
       AddOperations((*compiled)->bytes_per_run() / kBytesPerOperation);
       run = std::make_unique<Execution>(run_id, *compiled, world_.tools, options_.run);
       run->SetScope((*stored)->state.scope);
@@ -159,9 +174,10 @@ Status Lane::LoadCheckpoint(StateReader& reader, const StoredRun& stored, Fold& 
 
 // What the store is to keep of the run with the events of this turn; null: no change. A checkpoint
 // costs no more than a share of the log that it stands for, however large the run's state is.
-std::shared_ptr<const std::string> Lane::CheckpointOf(Resident& resident) {
+// `bytes` counts those of a turn, which are bounded together: the others follow in later turns.
+std::shared_ptr<const std::string> Lane::CheckpointOf(Resident& resident, std::size_t& bytes) {
   constexpr std::size_t kBytesPerEvent = 64;
-  constexpr std::size_t kBytesMax = 16 << 20;  // a larger one would hold up the lane
+  constexpr std::size_t kBytesMax = 4 << 20;  // a larger one would hold up the lane and the disk
   const Execution& run = *resident.run;
   Checkpoint& last = resident.checkpoint;
   if (IsTerminal(run.status())) {
@@ -174,10 +190,12 @@ std::shared_ptr<const std::string> Lane::CheckpointOf(Resident& resident) {
   if (events < std::max<std::uint64_t>(options_.checkpoint_events, last.bytes / kBytesPerEvent)) {
     return nullptr;
   }
-  auto text = std::make_shared<const std::string>(run.Encode());
+  if (bytes > kBytesMax) return nullptr;
+  auto text = std::make_shared<const std::string>(run.Encode(kBytesMax));
   AddOperations(OperationsOfJson(text->size()));
+  bytes += text->size();
   last = {run.progress().last_seq, text->size()};
-  return text;
+  return text->size() > kBytesMax ? nullptr : text;
 }
 
 // ---- starting
@@ -195,10 +213,29 @@ std::optional<StartedRun> Lane::FindFormer(const StartOrder& order) {
   return started;
 }
 
+// Returns false if the order was refused, or waits until its program is compiled.
+bool Lane::GetProgram(LaneOrder& order) {
+  auto& what = std::get<StartOrder>(order.what);
+  if (what.program != nullptr) return true;
+  auto program = world_.programs.FindSoon(what.program_ref);
+  if (!program) {
+    Refuse(order, program.error());
+    return false;
+  }
+  if (*program == nullptr) {
+    HandleLater(std::move(order), true);
+    return false;
+  }
+  what.origin.scope.plan_id = (*program)->id();
+  what.origin.scope.plan_version = (*program)->version();
+  what.program = *std::move(program);
+  return true;
+}
+
 void Lane::Start(LaneOrder& order) {
   auto& what = std::get<StartOrder>(order.what);
   auto existing = Find(order.run_id);
-  if (existing && *existing == nullptr) return own_.push_back(std::move(order));
+  if (existing && *existing == nullptr) return HandleLater(std::move(order));
   if (existing && !((*existing)->run->scope() == what.origin.scope)) {
     // The same message whoever owns the id, so that nothing is revealed about other tenants.
     Refuse(order,

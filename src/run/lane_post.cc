@@ -11,6 +11,8 @@ namespace everstep {
 void Lane::Post(LaneOrder order) {
   bool wake = false;
   bool closed = false;
+  if (std::holds_alternative<WaitOrder>(order.what)) waits_.fetch_add(1);
+  if (std::holds_alternative<AdmitOrder>(order.what)) admits_.fetch_add(1);
   {
     const std::lock_guard lock(mutex_);
     closed = closed_;
@@ -43,7 +45,24 @@ void Lane::Lost(const TaskId& task) {
 
 void Lane::Taken(const TaskId& task) { Post({task.run_id, TakenOrder{task}}); }
 
-void Lane::Heartbeat(const TaskId& task) { Post({task.run_id, HeartbeatOrder{task}}); }
+void Lane::Heartbeat(const TaskId& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!beats_.insert(task).second) return;  // the one that waits is decided later than this one
+  }
+  Post({task.run_id, HeartbeatOrder{task}});
+}
+
+void Lane::NoteTaken(LaneOrder& order) {
+  if (auto* wait = std::get_if<WaitOrder>(&order.what)) {
+    if (!std::exchange(wait->decided, true)) waits_.fetch_sub(1);
+  } else if (auto* admit = std::get_if<AdmitOrder>(&order.what)) {
+    if (!std::exchange(admit->decided, true)) admits_.fetch_sub(1);
+  } else if (const auto* beat = std::get_if<HeartbeatOrder>(&order.what)) {
+    const std::lock_guard lock(mutex_);
+    beats_.erase(beat->task);
+  }
+}
 
 void Lane::Stop() {
   {
@@ -97,6 +116,7 @@ bool Lane::Wait(Timestamp deadline) {
 
 Timestamp Lane::NextDeadline() const {
   Timestamp next{};
+  if (only_waits_) return world_.clock.Now() + std::chrono::milliseconds(1);
   if (!own_.empty() || !done_.empty() || !waiting_.empty()) return world_.clock.Now();
   if (!deadlines_.empty()) next = deadlines_.begin()->first;
   if (!again_.empty() && (next == Timestamp{} || again_.begin()->first < next)) {

@@ -5,11 +5,13 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/shared_limit.h"
 
 namespace everstep {
 namespace {
 
-// While more orders than this wait in a lane, timers and recovery pause.
+// While more orders than this wait in a lane, recovery pauses; while more due waits or admitted
+// runs than this wait there, the clock posts no others.
 constexpr std::size_t kBacklogMax = 4096;
 constexpr std::size_t kTimersPerPoll = 1024;
 constexpr std::chrono::seconds kStoreLookEvery{5};
@@ -39,6 +41,18 @@ bool HasLimits(const AdmissionPolicy& policy) {
                              [](const auto& tenant) { return IsSet(tenant.second); });
 }
 
+// No tenant takes all runs that may be executed at once, unless the operator gave it more.
+AdmissionPolicy WithShares(AdmissionPolicy policy, std::uint32_t tenant_percent) {
+  if (policy.engine.running_max == 0 || tenant_percent >= 100) return policy;
+  const SharedLimit limit{policy.engine.running_max, tenant_percent};
+  const auto share = static_cast<std::uint32_t>(limit.tenant_max());
+  if (policy.tenant.running_max == 0) policy.tenant.running_max = share;
+  for (auto& [name, tenant] : policy.tenants) {
+    if (tenant.running_max == 0) tenant.running_max = share;
+  }
+  return policy;
+}
+
 }  // namespace
 
 LocalEngine::LocalEngine(Parts parts, EngineOptions options)
@@ -49,14 +63,15 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
       watch_(parts.watch),
       log_(std::move(parts.log)),
       library_(log_->store(), log_->committer(),
-               {parts.tools->Kinds(), {}, parts.tools->HasOthers()}, std::move(parts.formats)),
+               {parts.tools->Kinds(), {}, parts.tools->HasOthers()}, std::move(parts.formats),
+               threads_),
       foreign_(log_->store(), log_->authority(), clock_, random_),
       timers_(log_->store()),
       slots_(options_.admission.ageing, parts.tenant_share,
              [this](const RunId& run_id, const std::string& activity_id) {
                Post(run_id, {run_id, SlotOrder{activity_id}});
              }),
-      admission_(options_.admission),
+      admission_(WithShares(options_.admission, parts.tenant_share)),
       limited_(HasLimits(options_.admission)),
       fetcher_(std::move(parts.plans)),
       tools_(std::move(parts.tools)) {
@@ -159,9 +174,22 @@ void LocalEngine::WakeClock() {
 Timestamp LocalEngine::PollClock() {
   const Timestamp now = clock_.Now();
   ReportLeaps(now);
-  for (const auto& lane : lanes_) {
-    if (lane->Backlog() > kBacklogMax) return now + kHoldBack;
-  }
+  // Only its own orders hold the clock back: anybody can keep a lane busy with others.
+  const auto most = [this](std::size_t (Lane::*count)() const) {
+    std::size_t orders = 0;
+    for (const auto& lane : lanes_) orders = std::max(orders, ((*lane).*count)());
+    return orders;
+  };
+  Timestamp again = most(&Lane::waits) > kBacklogMax ? now + kHoldBack : PollTimers(now);
+  if (most(&Lane::admits) > kBacklogMax) return now + kHoldBack;
+  AdmitNext();
+  const std::lock_guard lock(admission_mutex_);
+  const auto wake = admission_.NextWake(now);
+  if (wake && (again == Timestamp{} || *wake < again)) again = *wake;
+  return again;
+}
+
+Timestamp LocalEngine::PollTimers(Timestamp now) {
   const auto next =
       timers_.Poll(now, kTimersPerPoll,
                    [this, now](Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
@@ -174,10 +202,6 @@ Timestamp LocalEngine::PollClock() {
   Timestamp again{};
   if (next && *next != Timestamp::max()) again = *next;
   if (!next) again = now + std::chrono::seconds(1);
-  AdmitNext();
-  const std::lock_guard lock(admission_mutex_);
-  const auto wake = admission_.NextWake(now);
-  if (wake && (again == Timestamp{} || *wake < again)) again = *wake;
   return again;
 }
 

@@ -39,8 +39,10 @@ class LocalEngine final : public Engine, private LaneHost {
     Clock& clock;
     Random& random;
     bool threads = true;
-    std::uint32_t tenant_share = 100;  // percent of a tool's slots that one tenant may hold
-    WatchedClock* watch = nullptr;     // `clock` itself, to report its leaps; may be null
+    // Percent of a tool's slots, and of the runs that may be executed at once, that one tenant may
+    // hold.
+    std::uint32_t tenant_share = 100;
+    WatchedClock* watch = nullptr;  // `clock` itself, to report its leaps; may be null
     std::vector<std::shared_ptr<const ProgramFormat>> formats{};  // other than plans
   };
 
@@ -82,6 +84,8 @@ class LocalEngine final : public Engine, private LaneHost {
   StateStore& store() { return log_->store(); }
   EmbeddedLog& embedded_log() { return *log_; }
   ProgramLibrary& library() { return library_; }
+  // How many orders wait in the lanes.
+  std::size_t Backlog();
   // Whether the runs that the previous process left have been recovered.
   bool recovered() const { return recovered_.load(); }
   // Returns the program of the request if Prepare needs no disk read, fetch, expression or pattern
@@ -132,6 +136,7 @@ class LocalEngine final : public Engine, private LaneHost {
   void RunLane(Lane& lane);
   void WatchClock();
   Timestamp PollClock();
+  Timestamp PollTimers(Timestamp now);
   void LookAtStore();
   void ReportLeaps(Timestamp now);
   void WakeClock();

@@ -106,6 +106,12 @@ Result<Explanation> LocalEngine::ExplainStopped(const RunId& run_id, const Error
   return why;
 }
 
+std::size_t LocalEngine::Backlog() {
+  std::size_t orders = 0;
+  for (const auto& lane : lanes_) orders += lane->Backlog();
+  return orders;
+}
+
 Result<bool> LocalEngine::WaitForEnd(std::string_view run_id, std::chrono::milliseconds wait) {
   const RunId id{std::string(run_id)};
   Result<bool> over = false;

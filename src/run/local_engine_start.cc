@@ -166,14 +166,10 @@ void LocalEngine::StartChild(const ChildOrder& child) {
     return ChildMissed(child,
                        {ErrorCode::kPlanUnavailable, "the plan of the child run is unknown", {}});
   }
-  auto program = library_.Find(child.program);
-  if (!program) return ChildMissed(child, program.error());
   StartOrder order;
   order.origin = child.origin;
   order.inputs_checked = false;
-  order.origin.scope.plan_id = (*program)->id();
-  order.origin.scope.plan_version = (*program)->version();
-  order.program = std::move(*program);
+  order.program_ref = child.program;
   order.answer = [this, child](Result<StartedRun> started) {
     if (!started) return ChildMissed(child, started.error());
     const auto status = RunStatusNamed(started->status);

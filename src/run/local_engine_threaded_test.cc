@@ -12,6 +12,7 @@
 #include "run/local_engine.h"
 #include "testing/crashing_store.h"
 #include "testing/forwarding_store.h"
+#include "testing/relay_program.h"
 
 namespace everstep {
 namespace {
@@ -193,6 +194,82 @@ TEST_F(LocalEngineThreaded, AQueuedRunIsStartedOnceForConcurrentRequests) {
   EXPECT_EQ(tools_->Repeated(), 0);
   const LogHealth health = engine_->embedded_log().Health("default");
   EXPECT_EQ(health.runs_by_status[static_cast<std::size_t>(RunStatus::kCompleted)], 20U);
+}
+
+// Compiles a program that it has read before only when the test allows it.
+class HeldFormat final : public ProgramFormat {
+ public:
+  std::string_view name() const override { return relay_->name(); }
+  Result<std::shared_ptr<const CompiledProgram>> Read(std::string_view document) const override {
+    return relay_->Read(document);
+  }
+  Result<std::shared_ptr<const CompiledProgram>> ReadAgain(std::string_view text) const override {
+    std::unique_lock lock(mutex_);
+    begun_ = true;
+    changed_.notify_all();
+    allowed_in_time_ = changed_.wait_for(lock, kLongEnough, [this] { return allowed_; });
+    return relay_->Read(text);
+  }
+  void AwaitBegin() {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kLongEnough, [this] { return begun_; }));
+  }
+  void Allow() {
+    const std::lock_guard lock(mutex_);
+    allowed_ = true;
+    changed_.notify_all();
+  }
+  bool allowed_in_time() const {
+    const std::lock_guard lock(mutex_);
+    return allowed_in_time_;
+  }
+
+ private:
+  const std::shared_ptr<RelayFormat> relay_ = std::make_shared<RelayFormat>();
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable bool begun_ = false;
+  mutable bool allowed_in_time_ = false;
+  bool allowed_ = false;
+};
+
+TEST_F(LocalEngineThreaded, OtherRunsGoOnWhileALargeProgramIsCompiled) {
+  const std::shared_ptr<StateStore> disk = OpenMemoryStore();
+  const auto held = std::make_shared<HeldFormat>();
+  const auto open = [&] {
+    engine_.reset();
+    EngineOptions options;
+    options.lanes = 1;
+    auto log = std::make_unique<EmbeddedLog>(
+        std::make_unique<CrashingStore>(disk, std::make_shared<CrashingStore::Power>()),
+        SystemClock(), SystemRandom(), EmbeddedLog::Options());
+    engine_ = std::make_unique<LocalEngine>(LocalEngine::Parts{std::move(log),
+                                                               std::make_unique<ThreadedTools>(),
+                                                               nullptr,
+                                                               SystemClock(),
+                                                               SystemRandom(),
+                                                               true,
+                                                               100,
+                                                               nullptr,
+                                                               {held}},
+                                            std::move(options));
+  };
+  open();
+  StartRequest waits;
+  waits.format = "relay";
+  waits.plan = "sleep 3600";
+  waits.run_id = "waits";
+  ASSERT_TRUE(engine_->Start(waits));
+  open();
+  held->AwaitBegin();
+  const std::string other =
+      Start("metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: noop}]\n");
+  const auto ended = engine_->WaitForEnd(other, kLongEnough);
+  EXPECT_TRUE(ended && *ended);
+  held->Allow();
+  EXPECT_EQ(engine_->View("waits")->status, "RUNNING");
+  EXPECT_TRUE(held->allowed_in_time());
+  engine_.reset();
 }
 
 TEST_F(LocalEngineThreaded, AStoppingEngineAnswersAllCallers) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/content_count.h"
 #include "base/sha256.h"
 #include "flow/duration.h"
 #include "run/plan_names.h"
@@ -23,6 +24,14 @@ std::optional<Milliseconds> DurationOf(const Value& value) {
 // The name under which a run's origin knows the digest of a child's plan.
 std::string NameOf(const ChildPlan& child) {
   return child.reference.empty() ? ToHex(Sha256(child.document)) : child.reference;
+}
+
+// An estimate of a plan's memory. Texts, and lists of short values, may be most of it.
+std::uint64_t BytesOf(const Plan& plan) {
+  constexpr std::uint64_t kPerStep = 1'300;
+  constexpr std::uint64_t kPerValue = kContentValueBytes / 2;
+  return plan.steps.size() * kPerStep + 2 * plan.document.size() +
+         CountValues(ContentKind::kYaml, plan.document) * kPerValue;
 }
 
 // Only inputs can be named: the run does not exist yet.
@@ -433,7 +442,9 @@ Value PlanProgram::ResultOfStep(StepIndex step) const {
 // ---- a plan as a compiled program
 
 CompiledPlan::CompiledPlan(std::shared_ptr<const Plan> plan)
-    : plan_(std::move(plan)), ref_{std::string(kPlanFormat), ToHex(plan_->sha256)} {}
+    : plan_(std::move(plan)),
+      ref_{std::string(kPlanFormat), ToHex(plan_->sha256)},
+      bytes_(BytesOf(*plan_)) {}
 
 Result<Value> CompiledPlan::CheckInputs(std::string_view given) const {
   return everstep::CheckInputs(*plan_, given);

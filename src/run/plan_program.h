@@ -191,7 +191,7 @@ class CompiledPlan final : public CompiledProgram {
   Result<std::string> ConcurrencyKeyFor(const Value& inputs) const override;
   bool computes_concurrency_key() const override { return !plan_->concurrency_key.constant(); }
   std::vector<Child> children() const override;
-  std::uint64_t bytes() const override { return plan_->steps.size() * 1'300; }
+  std::uint64_t bytes() const override { return bytes_; }
   std::uint64_t bytes_per_run() const override;
   std::unique_ptr<Program> Instantiate(ExecutionState& state) const override;
 
@@ -200,6 +200,7 @@ class CompiledPlan final : public CompiledProgram {
  private:
   const std::shared_ptr<const Plan> plan_;
   const ProgramRef ref_;
+  const std::uint64_t bytes_;
 };
 
 // The plan; null: the program is of another format.

@@ -268,5 +268,20 @@ TEST_F(PlanRunAdmissionTest, RunsOfTheSameMicrosecondKeepTheirPlacesAfterARestar
   }
 }
 
+TEST_F(PlanRunAdmissionTest, ATenantTakesItsShareOfTheRunsThatMayBeExecutedAtOnce) {
+  options_.admission.engine.running_max = 10;
+  tenant_share_ = 50;
+  StartAfresh();
+  const auto start = [this](const std::string& tenant) {
+    StartRequest request =
+        RequestOf("metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kind: http}]\n");
+    request.tenant_id = tenant;
+    return StatusOf(Start(request));
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(start("much"), "RUNNING") << i;
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(start("much"), "PENDING") << i;
+  EXPECT_EQ(start("little"), "RUNNING");
+}
+
 }  // namespace
 }  // namespace everstep

@@ -27,12 +27,24 @@ Result<std::shared_ptr<const CompiledProgram>> PlanFormat::ReadAgain(
 }
 
 ProgramLibrary::ProgramLibrary(StateStore& store, Committer& committer, PlanAudience audience,
-                               std::vector<std::shared_ptr<const ProgramFormat>> formats)
+                               std::vector<std::shared_ptr<const ProgramFormat>> formats,
+                               bool threads)
     : store_(store),
       committer_(committer),
       audience_(std::move(audience)),
-      formats_(std::move(formats)) {
+      formats_(std::move(formats)),
+      threads_(threads) {
   formats_.push_back(std::make_shared<PlanFormat>(audience_));
+  if (threads_) thread_ = std::thread([this] { Loop(); });
+}
+
+ProgramLibrary::~ProgramLibrary() {
+  {
+    const std::lock_guard lock(soon_mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  if (thread_.joinable()) thread_.join();
 }
 
 const ProgramFormat* ProgramLibrary::FormatNamed(std::string_view name) const {
@@ -102,6 +114,35 @@ Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::Find(const Progra
   if (!program) return program;
   Keep(*program);
   return program;
+}
+
+Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::FindSoon(const ProgramRef& ref) {
+  if (!threads_) return Find(ref);
+  if (auto known = Known(ref)) return known;
+  const std::lock_guard lock(soon_mutex_);
+  const auto [found, is_new] = soon_.try_emplace(KeyOf(ref));
+  if (is_new) {
+    asked_.push_back(ref);
+    woken_.notify_one();
+  }
+  if (!found->second) return std::shared_ptr<const CompiledProgram>();
+  Found program = *std::move(found->second);
+  soon_.erase(found);
+  return program;
+}
+
+void ProgramLibrary::Loop() {
+  std::unique_lock lock(soon_mutex_);
+  while (true) {
+    woken_.wait(lock, [this] { return stop_ || !asked_.empty(); });
+    if (stop_) return;
+    const ProgramRef ref = std::move(asked_.front());
+    asked_.pop_front();
+    lock.unlock();
+    Found program = Find(ref);
+    lock.lock();
+    soon_[KeyOf(ref)] = std::move(program);
+  }
 }
 
 }  // namespace everstep

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -49,9 +53,11 @@ class ProgramLibrary {
   static constexpr std::size_t kProgramsKept = 256;
   static constexpr std::uint64_t kBytesKept = 256 << 20;
 
-  // Reads plans, and programs of `formats`.
+  // Reads plans, and programs of `formats`. With `threads`, FindSoon has a thread of its own.
   ProgramLibrary(StateStore& store, Committer& committer, PlanAudience audience,
-                 std::vector<std::shared_ptr<const ProgramFormat>> formats = {});
+                 std::vector<std::shared_ptr<const ProgramFormat>> formats = {},
+                 bool threads = false);
+  ~ProgramLibrary();
 
   // Reads, checks and keeps a program. On return it is durable. Faults as ProgramFormat::Read;
   // kInvalidArgument: nobody reads this format.
@@ -61,12 +67,17 @@ class ProgramLibrary {
   std::shared_ptr<const CompiledProgram> Known(const ProgramRef& ref);
   // kPlanUnavailable: the store does not have it, or nobody reads its format.
   Result<std::shared_ptr<const CompiledProgram>> Find(const ProgramRef& ref);
+  // For callers that must not wait until a large program is compiled: null if that is under way;
+  // ask again.
+  Result<std::shared_ptr<const CompiledProgram>> FindSoon(const ProgramRef& ref);
   // What Add checks plans for.
   const PlanAudience& audience() const { return audience_; }
 
  private:
   using Order = std::list<std::shared_ptr<const CompiledProgram>>;  // most recently used first
+  using Found = Result<std::shared_ptr<const CompiledProgram>>;
 
+  void Loop();
   void Keep(std::shared_ptr<const CompiledProgram> program);
   const ProgramFormat* FormatNamed(std::string_view name) const;
 
@@ -78,6 +89,14 @@ class ProgramLibrary {
   Order order_;              // guarded by mutex_, like the next two
   std::uint64_t bytes_ = 0;  // of the programs in order_
   std::unordered_map<std::string, Order::iterator> by_ref_;
+
+  const bool threads_;
+  std::mutex soon_mutex_;
+  std::condition_variable woken_;
+  std::deque<ProgramRef> asked_;  // guarded by soon_mutex_, like the next two
+  std::unordered_map<std::string, std::optional<Found>> soon_;  // nothing: not found yet
+  bool stop_ = false;
+  std::thread thread_;
 };
 
 }  // namespace everstep

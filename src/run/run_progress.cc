@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "event/catalogue.h"
+#include "run/merged_members.h"
 #include "run/payload_member.h"
 
 namespace everstep {
@@ -13,19 +14,6 @@ constexpr std::string_view kRunTimeout = "run-timeout";
 // Sources of an error that ends the run.
 constexpr std::string_view kOutputs = "outputs";
 constexpr std::string_view kProgram = "program";
-
-Value Merged(const Value& base, const Value& changes) {
-  ValueMap members = base.kind() == Value::Kind::kMap ? base.members() : ValueMap();
-  for (ValueMember& change : changes.members()) {
-    const auto known = std::ranges::find(members, change.first, &ValueMember::first);
-    if (known == members.end()) {
-      members.push_back(std::move(change));
-    } else {
-      known->second = std::move(change.second);
-    }
-  }
-  return Value::Map(std::move(members));
-}
 
 }  // namespace
 
@@ -82,7 +70,7 @@ RunProgress::Order RunProgress::Apply(const Event& event) {
       return {};
     case EntityKind::kContext:
       if (event.entity_id == "inputs") {
-        inputs = Merged(inputs, ValueMemberOf(event.payload, "changes"));
+        inputs = MergedMembers(inputs, ValueMemberOf(event.payload, "changes"));
       }
       return {};
     default:

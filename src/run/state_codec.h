@@ -28,7 +28,9 @@ namespace everstep {
 
 class StateEncoder {
  public:
-  explicit StateEncoder(std::string& out) : out_(out) {}
+  // Leaves out texts once `out` has more than `bytes_max`: it is then of no use.
+  explicit StateEncoder(std::string& out, std::size_t bytes_max = SIZE_MAX)
+      : out_(out), text_(out), bytes_max_(bytes_max) {}
 
   template <typename... T>
   void operator()(const T&... values) {
@@ -48,14 +50,18 @@ class StateEncoder {
       T::Fields(*this, value);
     }
   }
-  void Write(const std::string& text) { out_.String(text); }
+  void Write(const std::string& text) {
+    if (text_.size() <= bytes_max_) out_.String(text);
+  }
   void Write(const Timestamp& time) { out_.SignedVarint(Micros(time)); }
   void Write(const EventSeq& seq) { out_.Varint(seq.value()); }
   void Write(const RunId& run_id) { out_.String(run_id.value()); }
   void Write(const Sha256Digest& digest) {
     out_.Raw({reinterpret_cast<const char*>(digest.data()), digest.size()});
   }
-  void Write(const Value& value) { out_.String(value.undefined() ? "" : ToJson(value)); }
+  void Write(const Value& value) {
+    if (text_.size() <= bytes_max_) out_.String(value.undefined() ? "" : ToJson(value));
+  }
   template <typename T>
   void Write(const std::optional<T>& value) {
     out_.U8(value.has_value() ? 1 : 0);
@@ -89,6 +95,8 @@ class StateEncoder {
   }
 
   ByteWriter out_;
+  const std::string& text_;  // what out_ writes to
+  const std::size_t bytes_max_;
 };
 
 // Reads what StateEncoder wrote. After bytes that it did not write ok() is false; what was read is

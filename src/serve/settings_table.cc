@@ -303,8 +303,9 @@ constexpr Setting kTable[] = {
      "",
      kCount,
      "percent of `limits.connections`, `limits.inFlight`, `limits.memory`, `limits.tasks`, "
-     "`sinks.max`, `workers.max`, `messages.most`, `messages.applications`, "
-     "`messages.deliveries`, `messages.deliveryMemory` and tools' slots that one tenant may use",
+     "`admission.engine.running`, `sinks.max`, `workers.max`, `messages.most`, "
+     "`messages.applications`, `messages.deliveries`, `messages.deliveryMemory` and tools' slots "
+     "that one tenant may use",
      At<&ServeSettings::tenant_share>,
      {},
      1,

@@ -56,8 +56,8 @@ class PlanWorkbench : public testing::Test {
     auto log = std::make_unique<EmbeddedLog>(std::make_unique<CrashingStore>(disk_, power_), clock,
                                              random_, log_options);
     engine_ = std::make_unique<LocalEngine>(
-        LocalEngine::Parts{std::move(log), std::move(tools), nullptr, clock, random_, false, 100,
-                           watched_.get(), formats_},
+        LocalEngine::Parts{std::move(log), std::move(tools), nullptr, clock, random_, false,
+                           tenant_share_, watched_.get(), formats_},
         options_);
     Step();
   }
@@ -196,6 +196,7 @@ class PlanWorkbench : public testing::Test {
   }
 
   std::vector<std::shared_ptr<const ProgramFormat>> formats_;  // set before the engine opens
+  std::uint32_t tenant_share_ = 100;                           // likewise
   ManualClock clock_;
   std::unique_ptr<WatchedClock> watched_;  // the engine's clock, if set before it opens
   SeededRandom random_{1};
