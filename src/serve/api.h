@@ -106,6 +106,8 @@ class Api final : public HttpHandler, private CallObserver {
 
   // The engine's callbacks, any thread.
   void RunEnded(const Execution& run) {
+    // Whoever waits for a large run reads it on a thread of the pool.
+    if (run.bytes() > kIoBodyMax) return end_waiters_.Ended(run.run_id().value());
     end_waiters_.Ended(run.run_id().value(), [&run] { return run.View(); });
   }
   void Raised(const Alert& alert) { alerts_.Add(alert, parts_.clock.Now()); }
@@ -173,6 +175,8 @@ class Api final : public HttpHandler, private CallObserver {
   bool ClaimIdempotencyKey(ApiCall& call, std::string_view body);
   // Charges the memory for parsing a plan and its inputs. Returns false if the call was answered.
   bool ChargeStart(ApiCall& call, std::string_view plan, std::string_view inputs);
+  // Reserves memory for the answer. Returns false if the call was answered.
+  bool ReserveAnswer(ApiCall& call);
   // Takes a share of the stream limit. Nullopt if the call was answered with an error.
   std::optional<PartyShares::Share> TakeStream(ApiCall& call);
   // Delivers to the engine, or to the application whose run has the hook. Returns the run's id.
@@ -195,7 +199,6 @@ class Api final : public HttpHandler, private CallObserver {
   bool TakeShare(ApiCall& call);
   bool ChargeBody(ApiCall& call, const struct OperationEntry& operation);
   bool ChargeValues(ApiCall& call, std::size_t values, bool is_estimate);
-  bool ReserveAnswer(ApiCall& call);
 
   const Parts parts_;
   const ApiOptions options_;

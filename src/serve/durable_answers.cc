@@ -10,6 +10,8 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kForgottenMax = 100'000;
+constexpr std::size_t kAnswersPerWrite = 1'024;
+constexpr std::size_t kBytesPerWrite = 1 << 20;
 
 // The stored form of an answer.
 struct AnswerHeader {
@@ -149,8 +151,11 @@ void DurableAnswers::Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Kee
   }
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({key, std::move(answer), keeping, std::move(kept)});
-    if (waiting_.size() > 1) return;
+    const std::string tenant = answer.tenant_id;
+    auto& theirs = waiting_[tenant];
+    if (theirs.empty()) turns_.push_back(tenant);
+    theirs.push_back({key, std::move(answer), keeping, std::move(kept)});
+    if (turns_.size() > 1 || theirs.size() > 1) return;
   }
   changed_.notify_one();
 }
@@ -158,13 +163,31 @@ void DurableAnswers::Put(const IdempotencyKeyDigest& key, KeptAnswer answer, Kee
 void DurableAnswers::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    std::vector<Waiting> batch = std::exchange(waiting_, {});
+    changed_.wait(lock, [this] { return closing_ || !turns_.empty(); });
+    if (turns_.empty()) return;
+    std::vector<Waiting> batch = TakeBatch();
     lock.unlock();
     Write(std::move(batch));
     lock.lock();
   }
+}
+
+std::vector<DurableAnswers::Waiting> DurableAnswers::TakeBatch() {
+  std::vector<Waiting> batch;
+  std::size_t bytes = 0;
+  while (!turns_.empty() && batch.size() < kAnswersPerWrite && bytes < kBytesPerWrite) {
+    const auto theirs = waiting_.find(turns_.front());
+    turns_.pop_front();
+    batch.push_back(std::move(theirs->second.front()));
+    bytes += batch.back().answer.response.body.size();
+    theirs->second.pop_front();
+    if (theirs->second.empty()) {
+      waiting_.erase(theirs);
+    } else {
+      turns_.push_back(theirs->first);
+    }
+  }
+  return batch;
 }
 
 void DurableAnswers::Write(std::vector<Waiting> batch) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,8 +18,8 @@ namespace everstep {
 
 // Answers in memory that survive a restart: each is also a document of the store, durable before
 // the answer is sent and removed when the answer expires. Answers that arrive while a write is in
-// flight share the next one. If the store rejects writes, answers are still sent but are lost on
-// restart.
+// flight share the next ones: a write is bounded, and tenants take turns. If the store rejects
+// writes, answers are still sent but are lost on restart.
 class DurableAnswers final : public IdempotencyStore {
  public:
   // Loads what an earlier process kept. Of an unreadable answer it is remembered that its request
@@ -47,6 +49,7 @@ class DurableAnswers final : public IdempotencyStore {
   Status Load();
   void Keep(const IdempotencyKeyDigest& key, KeptAnswer answer, Timestamp until);
   void Loop();
+  std::vector<Waiting> TakeBatch();  // mutex_ held
   void Write(std::vector<Waiting> batch);
 
   StateStore& store_;
@@ -56,7 +59,9 @@ class DurableAnswers final : public IdempotencyStore {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Waiting> waiting_;           // no more than requests in flight
+  // By tenant; no more than requests in flight.
+  std::unordered_map<std::string, std::deque<Waiting>> waiting_;
+  std::deque<std::string> turns_;          // those tenants, in the order of their turns
   std::vector<TenantDocument> forgotten_;  // removed with the next write
   bool closing_ = false;
   std::thread thread_;

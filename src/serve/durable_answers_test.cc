@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "serve/idempotency.h"
 #include "testing/manual_clock.h"
@@ -149,6 +152,36 @@ TEST_F(DurableAnswersThreaded, ConcurrentAnswersAreAllKept) {
   all.get_future().wait();
   Open({.keys_max = 1'000});
   for (int n = 0; n < 400; ++n) EXPECT_TRUE(answers_->Find(Key(n))) << n;
+}
+
+TEST_F(DurableAnswersThreaded, TenantsTakeTurnsInBoundedWrites) {
+  Open({.keys_max = 100, .bytes_max = 64 << 20});
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  std::promise<void> all;
+  std::vector<std::string> order;
+  const auto put = [&](int n, const std::string& tenant, std::size_t bytes,
+                       std::function<void()> kept) {
+    answers_->Put(Key(n), {Key(1000 + n), {201, {}, std::string(bytes, 'x')}, false, tenant},
+                  Keeping::kDurably, std::move(kept));
+  };
+  // While the first is reported, the others come in.
+  put(0, "much", 10, [&] {
+    begun.set_value();
+    go_on.get_future().wait();
+  });
+  begun.get_future().wait();
+  for (int n = 1; n <= 20; ++n) {
+    put(n, "much", 400'000, [&order, &all] {
+      order.emplace_back("much");
+      if (order.size() == 21) all.set_value();
+    });
+  }
+  put(21, "little", 10, [&order] { order.emplace_back("little"); });
+  go_on.set_value();
+  all.get_future().wait();
+  EXPECT_EQ(std::ranges::find(order, "little") - order.begin(), 1);
+  EXPECT_EQ(Documents(), 22U);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ class EndWaiters final : private CommitFeed::Listener {
   // causes no call.
   void Add(const std::string& run_id, std::chrono::milliseconds wait, Done done);
   void Ended(const std::string& run_id);
-  // `see` provides the run; it is called only if somebody waits.
+  // The same; the first few waiters get the run. `see` provides it; it is called only if somebody
+  // waits.
   void Ended(const std::string& run_id, const std::function<RunView()>& see);
 
  private:

@@ -53,6 +53,11 @@ void WaitForEnd(Api& api, const CallPtr& call, const std::string& run_id,
                         [&api, call, run_id, answer = std::move(answer)](const RunView* ended) {
                           if (ended != nullptr) return answer(*call, *ended);
                           api.RunOnPool(call->party(), [&api, call, run_id, answer] {
+                            // A call that started the run reports that, however little memory is
+                            // left.
+                            const bool reads = call->request().method == "GET";
+                            if (call->is_abandoned() || (reads && !api.ReserveAnswer(*call)))
+                              return;
                             const auto view = api.engine().View(run_id);
                             view ? answer(*call, *view) : call->Fail(view.error());
                           });
