@@ -147,24 +147,46 @@ void Followers::Remove(Id id) {
 void Followers::Durable(std::span<const std::shared_ptr<CommitUnit>> units) {
   const std::lock_guard lock(mutex_);
   if (followers_.empty()) return;
-  std::set<std::string_view> tenants;
   for (const auto& unit : units) {
-    const auto of_run = by_run_.find(unit->change.run_id.value());
-    if (of_run != by_run_.end()) {
-      for (const Id id : of_run->second) Due(id);
-    }
-    tenants.insert(unit->change.state.scope.tenant_id);
+    const std::string& run_id = unit->change.run_id.value();
+    if (by_run_.contains(run_id)) grown_runs_.insert(run_id);
+    const std::string& tenant = unit->change.state.scope.tenant_id;
+    if (by_tenant_.contains(tenant)) grown_tenants_.insert(tenant);
   }
-  for (const std::string_view tenant : tenants) {
-    const auto of_tenant = by_tenant_.find(std::string(tenant));
-    if (of_tenant == by_tenant_.end()) continue;
-    for (const Id id : of_tenant->second) Due(id);
-  }
+  if (!grown_runs_.empty() || !grown_tenants_.empty()) woken_.notify_all();
 }
 
 void Followers::Loop() {
   std::unique_lock lock(mutex_);
-  while (!woken_.wait_for(lock, kBeatEvery, [this] { return stop_; })) Beat(lock);
+  auto beat_at = SteadyNow() + kBeatEvery;
+  const auto woken = [this] { return stop_ || !grown_runs_.empty() || !grown_tenants_.empty(); };
+  while (!stop_) {
+    (void)woken_.wait_until(lock, beat_at, woken);
+    WakeFollowers(lock);
+    if (SteadyNow() < beat_at) continue;
+    Beat(lock);
+    beat_at = SteadyNow() + kBeatEvery;
+  }
+}
+
+// Not done by the thread that commits: a run may have any number of followers.
+void Followers::WakeFollowers(std::unique_lock<std::mutex>& lock) {
+  constexpr std::size_t kAtOnce = 64;
+  std::vector<Id> due;
+  const auto take = [&due](std::set<std::string>& grown, const auto& index) {
+    for (const std::string& name : std::exchange(grown, {})) {
+      const auto found = index.find(name);
+      if (found != index.end()) due.insert(due.end(), found->second.begin(), found->second.end());
+    }
+  };
+  take(grown_runs_, by_run_);
+  take(grown_tenants_, by_tenant_);
+  for (std::size_t i = 0; i < due.size() && !stop_; ++i) {
+    Due(due[i]);
+    if (i % kAtOnce > 0) continue;
+    lock.unlock();
+    lock.lock();
+  }
 }
 
 // Keeps idle connections alive for proxies and clients, and detects closed ones.
@@ -189,7 +211,7 @@ Followers::Next Followers::Serve(Follower& follower) {
 
 Followers::Next Followers::ServeRun(Follower& follower) {
   FollowRequest& request = follower.request;
-  const auto reader = log_.store().Read();
+  auto reader = log_.store().Read();
   const auto run = RequireRun(*reader, RunId(request.run_id), request.runs.tenant_id);
   if (!run) return Next::kOver;
   EventQuery query;
@@ -205,6 +227,7 @@ Followers::Next Followers::ServeRun(Follower& follower) {
     AppendFrames(text, event.seq.value(), request, std::move(views));
     request.after = event.seq.value();
   }
+  reader.reset();  // a view of the store is not held while others are waited for
   if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;
   if (EventSeq(request.after) < run->state.last_seq) return Next::kMore;
   return IsTerminal(run->state.status) ? Next::kOver : Next::kWait;
@@ -213,7 +236,7 @@ Followers::Next Followers::ServeRun(Follower& follower) {
 Followers::Next Followers::ServeTenant(Follower& follower) {
   FollowRequest& request = follower.request;
   Position position(request.after);
-  const auto reader = log_.store().Read();
+  auto reader = log_.store().Read();
   auto events = ReadAlongOutbox(*reader, request.runs, request.dialect, kEventsAtOnce, position);
   if (!events) return Next::kOver;
   const bool moved = position.value() != request.after;
@@ -221,6 +244,7 @@ Followers::Next Followers::ServeTenant(Follower& follower) {
   follower.sent = request.after;
   std::string text;
   AppendFrames(text, request.after, request, *std::move(events));
+  reader.reset();
   if (!text.empty() && !follower.stream->Write(text)) return Next::kOver;
   return moved ? Next::kMore : Next::kWait;
 }

@@ -65,6 +65,7 @@ class Followers final : private CommitFeed::Listener {
 
   void Durable(std::span<const std::shared_ptr<CommitUnit>> units) override;
   void Loop();
+  void WakeFollowers(std::unique_lock<std::mutex>& lock);
   void Due(Id id);                        // mutex_ held
   void Queue(Id id, Follower& follower);  // mutex_ held
   void TakeTurn(Id id);
@@ -83,7 +84,9 @@ class Followers final : private CommitFeed::Listener {
   std::unordered_map<Id, std::shared_ptr<Follower>> followers_;
   std::unordered_map<std::string, std::set<Id>> by_run_;
   std::unordered_map<std::string, std::set<Id>> by_tenant_;
-  std::thread thread_;   // keeps connections alive
+  std::set<std::string> grown_runs_;  // that have new events; only those that are followed
+  std::set<std::string> grown_tenants_;
+  std::thread thread_;   // wakes followers and keeps connections alive
   FairThreads threads_;  // serve followers
 };
 
