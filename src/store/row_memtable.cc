@@ -4,8 +4,10 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "store/skip_list.h"
+#include "store/slot_pool.h"
 
 namespace everstep {
 namespace {
@@ -14,7 +16,8 @@ using rocksdb::Slice;
 
 class RowMemtable final : public rocksdb::MemTableRep {
  public:
-  explicit RowMemtable(rocksdb::Allocator* allocator) : MemTableRep(allocator) {}
+  RowMemtable(rocksdb::Allocator* allocator, std::shared_ptr<SlotPool> iterators)
+      : MemTableRep(allocator), iterators_(std::move(iterators)) {}
 
   rocksdb::KeyHandle Allocate(std::size_t bytes, char** entry) override {
     const std::size_t height = list_.NewHeight();
@@ -28,16 +31,18 @@ class RowMemtable final : public rocksdb::MemTableRep {
     return list_.Insert(static_cast<const char*>(entry));
   }
   bool Contains(const char* entry) const override {
-    const SkipList::Node* node = list_.AtOrBehind(SkipList::KeyOf(entry));
+    const SkipList::Node* node = list_.AtOrAfter(SkipList::KeyOf(entry));
     return node != nullptr && SkipList::KeyOf(node->entry()) == SkipList::KeyOf(entry);
   }
   std::size_t ApproximateMemoryUsage() override { return 0; }  // the allocator counts all of it
 
+  void Get(const rocksdb::LookupKey& key, void* argument,
+           bool (*visit)(void* argument, const char* entry)) override;
   Iterator* GetIterator(rocksdb::Arena* arena) override;
-  Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override;
 
  private:
   SkipList list_;
+  const std::shared_ptr<SlotPool> iterators_;
 };
 
 class RowIterator : public rocksdb::MemTableRep::Iterator {
@@ -49,11 +54,11 @@ class RowIterator : public rocksdb::MemTableRep::Iterator {
   void Next() override { at_ = at_->next(); }
   void Prev() override { at_ = list_.Before(SkipList::KeyOf(at_->entry())); }
   void Seek(const Slice& key, const char* entry) override {
-    at_ = list_.AtOrBehind(Target(key, entry));
+    at_ = list_.AtOrAfter(Target(key, entry));
   }
   void SeekForPrev(const Slice& key, const char* entry) override {
     const std::string_view target = Target(key, entry);
-    at_ = list_.AtOrBehind(target);
+    at_ = list_.AtOrAfter(target);
     if (at_ == nullptr || SkipList::KeyOf(at_->entry()) != target) at_ = list_.Before(target);
   }
   void SeekToFirst() override { at_ = list_.First(); }
@@ -68,47 +73,59 @@ class RowIterator : public rocksdb::MemTableRep::Iterator {
   const SkipList::Node* at_ = nullptr;
 };
 
-// RocksDB creates an iterator to read one row and never deletes it. This one lies in thread-local
-// memory, and deleting it does nothing.
-class LoanedIterator final : public RowIterator {
+// Holds a slot of a pool and returns it when destroyed.
+class SlotLease {
  public:
-  using RowIterator::RowIterator;
-  static void operator delete(void*) {}
+  SlotLease(SlotPool& pool, void* slot) : pool_(pool), slot_(slot) {}
+  ~SlotLease() { pool_.Return(slot_); }
+  SlotLease(const SlotLease&) = delete;
+  SlotLease& operator=(const SlotLease&) = delete;
 
-  static Iterator* Lend(const SkipList& list) {
-    alignas(LoanedIterator) thread_local std::byte memory[sizeof(LoanedIterator)];
-    return ::new (memory) LoanedIterator(list);
-  }
+ private:
+  SlotPool& pool_;
+  void* const slot_;
 };
 
-// Allocates from an arena. RocksDB's headers define neither Arena nor its base Allocator, but a
-// MemTableRep can allocate from one.
-class ArenaDoor final : public rocksdb::MemTableRep {
+// An iterator for a caller who only destroys it and does not free its memory: it lies in a slot of
+// a pool. The lease is the first base, so it is destroyed last.
+class PooledIterator final : private SlotLease, public RowIterator {
  public:
-  explicit ArenaDoor(rocksdb::Arena* arena)
-      : MemTableRep(reinterpret_cast<rocksdb::Allocator*>(arena)) {}
-  void* Take(std::size_t bytes) {
-    char* memory = nullptr;
-    Allocate(bytes, &memory);
-    return memory;
+  static Iterator* Make(SlotPool& pool, const SkipList& list) {
+    void* slot = pool.Take();
+    return ::new (slot) PooledIterator(pool, slot, list);
   }
 
+ private:
+  PooledIterator(SlotPool& pool, void* slot, const SkipList& list)
+      : SlotLease(pool, slot), RowIterator(list) {}
+};
+
+// Reads one row: MemTableRep::Get takes an iterator from GetDynamicPrefixIterator and never deletes
+// it, so this one belongs to the lookup.
+class RowLookup final : public rocksdb::MemTableRep {
+ public:
+  explicit RowLookup(const SkipList& list) : MemTableRep(nullptr), at_(list) {}
+  Iterator* GetDynamicPrefixIterator(rocksdb::Arena*) override { return &at_; }
+
+  Iterator* GetIterator(rocksdb::Arena*) override { return nullptr; }
   void Insert(rocksdb::KeyHandle) override {}
   bool Contains(const char*) const override { return false; }
   std::size_t ApproximateMemoryUsage() override { return 0; }
-  Iterator* GetIterator(rocksdb::Arena*) override { return nullptr; }
+
+ private:
+  RowIterator at_;
 };
 
-RowMemtable::Iterator* RowMemtable::GetIterator(rocksdb::Arena* arena) {
-  if (arena == nullptr) return new RowIterator(list_);
-  void* memory = ArenaDoor(arena).Take(sizeof(RowIterator) + alignof(RowIterator) - 1);
-  std::size_t space = sizeof(RowIterator) + alignof(RowIterator) - 1;
-  return ::new (std::align(alignof(RowIterator), sizeof(RowIterator), memory, space))
-      RowIterator(list_);
+void RowMemtable::Get(const rocksdb::LookupKey& key, void* argument,
+                      bool (*visit)(void* argument, const char* entry)) {
+  RowLookup(list_).Get(key, argument, visit);
 }
 
-RowMemtable::Iterator* RowMemtable::GetDynamicPrefixIterator(rocksdb::Arena* arena) {
-  return arena == nullptr ? LoanedIterator::Lend(list_) : GetIterator(arena);
+// The caller does not free an iterator that it asks for with an arena. RocksDB's headers do not
+// define Arena, so the memory is the pool's.
+RowMemtable::Iterator* RowMemtable::GetIterator(rocksdb::Arena* arena) {
+  if (arena == nullptr) return new RowIterator(list_);
+  return PooledIterator::Make(*iterators_, list_);
 }
 
 class RowMemtables final : public rocksdb::MemTableRepFactory {
@@ -118,10 +135,14 @@ class RowMemtables final : public rocksdb::MemTableRepFactory {
                                           rocksdb::Allocator* allocator,
                                           const rocksdb::SliceTransform*,
                                           rocksdb::Logger*) override {
-    return new RowMemtable(allocator);
+    return new RowMemtable(allocator, iterators_);
   }
   const char* Name() const override { return "everstep.RowMemtables"; }
   bool CanHandleDuplicatedKey() const override { return true; }
+
+ private:
+  // Outlives a memtable, so that the next one uses its slots.
+  const std::shared_ptr<SlotPool> iterators_ = std::make_shared<SlotPool>(sizeof(PooledIterator));
 };
 
 }  // namespace

@@ -154,7 +154,7 @@ SkipList::Place SkipList::PlaceOf(std::string_view key) const {
   return place;
 }
 
-const SkipList::Node* SkipList::AtOrBehind(std::string_view key) const { return PlaceOf(key).next; }
+const SkipList::Node* SkipList::AtOrAfter(std::string_view key) const { return PlaceOf(key).next; }
 
 const SkipList::Node* SkipList::Before(std::string_view key) const {
   const Node* before = PlaceOf(key).before;

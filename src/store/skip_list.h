@@ -54,7 +54,7 @@ class SkipList {
   // Readers. Null: there is no such entry.
   const Node* First() const { return head()->next(); }
   const Node* Last() const;
-  const Node* AtOrBehind(std::string_view key) const;
+  const Node* AtOrAfter(std::string_view key) const;
   const Node* Before(std::string_view key) const;
 
  private:

@@ -73,7 +73,7 @@ TEST(SkipListTest, AnEmptyListHasNoPlaces) {
   const SkipList list;
   EXPECT_EQ(list.First(), nullptr);
   EXPECT_EQ(list.Last(), nullptr);
-  EXPECT_EQ(list.AtOrBehind(KeyOf("a", 1)), nullptr);
+  EXPECT_EQ(list.AtOrAfter(KeyOf("a", 1)), nullptr);
   EXPECT_EQ(list.Before(KeyOf("a", 1)), nullptr);
 }
 
@@ -136,7 +136,7 @@ RC_GTEST_PROP(SkipListProperty, AgreesWithAMap, ()) {
             (map.empty() ? std::nullopt : std::optional(sorted.back())));
   const std::string sought = KeyOf(*name, *rc::gen::inRange<std::uint64_t>(0, 4));
   const auto at = map.lower_bound(sought);
-  RC_ASSERT(KeyAt(shelf.list.AtOrBehind(sought)) ==
+  RC_ASSERT(KeyAt(shelf.list.AtOrAfter(sought)) ==
             (at == map.end() ? std::nullopt : std::optional(at->first)));
   RC_ASSERT(KeyAt(shelf.list.Before(sought)) ==
             (at == map.begin() ? std::nullopt : std::optional(std::prev(at)->first)));
@@ -190,7 +190,7 @@ TEST(SkipListConcurrent, AnEntryThatIsAddedInFrontOfAKeyIsNotTakenForIt) {
   std::thread reader([&] {
     while (last < kNumbers) {
       const std::string sought = KeyOf("a", last);
-      if (KeyAt(shelf.list.AtOrBehind(sought)) != sought) wrong = true;
+      if (KeyAt(shelf.list.AtOrAfter(sought)) != sought) wrong = true;
     }
   });
   for (std::uint64_t number = 2; number <= kNumbers; ++number) {
