@@ -17,6 +17,6 @@ set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/everstep)
 install(EXPORT everstep NAMESPACE everstep:: FILE everstep-targets.cmake
         DESTINATION ${package_directory})
 write_basic_package_version_file(everstep-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES cmake/everstep-config.cmake cmake/StaticRocksdb.cmake
+install(FILES cmake/everstep-config.cmake cmake/Rocksdb.cmake
               ${CMAKE_BINARY_DIR}/everstep-config-version.cmake
         DESTINATION ${package_directory})

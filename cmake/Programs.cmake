@@ -13,7 +13,7 @@ foreach(directory IN LISTS app_directories)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${directory})
   target_link_libraries(${name} PRIVATE
-    everstep_internal simdjson::simdjson Threads::Threads PkgConfig::rocksdb
+    everstep_internal simdjson::simdjson Threads::Threads everstep::rocksdb
     ${EVERSTEP_BELOW_apps} ${EVERSTEP_BELOW_apps/${name}})
   target_compile_definitions(${name} PRIVATE EVERSTEP_VERSION="${PROJECT_VERSION}")
   everstep_precompile(${name} ${everstep_std_headers})
@@ -32,7 +32,7 @@ file(GLOB benchmarks CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cc)
 if(benchmarks AND benchmark_FOUND)
   add_executable(everstep-microbench ${benchmarks})
   target_link_libraries(everstep-microbench PRIVATE
-    everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb
+    everstep_internal everstep_testing simdjson::simdjson everstep::rocksdb
     benchmark::benchmark_main)
 endif()
 

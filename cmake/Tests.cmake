@@ -16,7 +16,7 @@ if(EVERSTEP_HEADER_CHECK AND GTest_FOUND AND rapidcheck_FOUND)
   add_library(everstep_header_check OBJECT ${header_units})
   target_compile_options(everstep_header_check PRIVATE -O0 -g0)
   target_link_libraries(everstep_header_check PRIVATE
-    everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb
+    everstep_internal everstep_testing simdjson::simdjson everstep::rocksdb
     GTest::gmock rapidcheck)
 endif()
 
@@ -69,7 +69,7 @@ endforeach()
 function(everstep_add_tests name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE
-    everstep_internal everstep_testing simdjson::simdjson PkgConfig::rocksdb OpenSSL::Crypto
+    everstep_internal everstep_testing simdjson::simdjson everstep::rocksdb OpenSSL::Crypto
     OpenSSL::SSL ZLIB::ZLIB
     GTest::gmock GTest::gtest_main rapidcheck)
   # Tests spend their time in the libraries, so fast compilation matters more than fast test code.

@@ -40,25 +40,12 @@ __attribute__((target("sse4.2"))) std::uint32_t Hardware(std::uint32_t crc,
 
 }  // namespace
 
-bool HasCrc32cInstruction() {
+std::uint32_t Crc32c(std::string_view bytes) {
 #ifdef __x86_64__
   static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  return has_instruction;
-#else
-  return false;
+  if (has_instruction) return ~Hardware(~0U, bytes);
 #endif
-}
-
-std::uint32_t ExtendCrc32c(std::uint32_t crc, std::string_view bytes) {
-#ifdef __x86_64__
-  return ~Hardware(~crc, bytes);
-#else
-  return ~Portable(~crc, bytes);
-#endif
-}
-
-std::uint32_t Crc32c(std::string_view bytes) {
-  return HasCrc32cInstruction() ? ExtendCrc32c(0, bytes) : Crc32cPortable(bytes);
+  return Crc32cPortable(bytes);
 }
 
 std::uint32_t Crc32cPortable(std::string_view bytes) { return ~Portable(~0U, bytes); }

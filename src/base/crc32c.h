@@ -11,8 +11,4 @@ std::uint32_t Crc32c(std::string_view bytes);
 // The same checksum, table-driven, on any processor.
 std::uint32_t Crc32cPortable(std::string_view bytes);
 
-bool HasCrc32cInstruction();
-// Extends the checksum `crc` over `bytes`. Requires: HasCrc32cInstruction().
-std::uint32_t ExtendCrc32c(std::uint32_t crc, std::string_view bytes);
-
 }  // namespace everstep

@@ -30,11 +30,5 @@ RC_GTEST_PROP(Crc32cTest, TheInstructionAndTheTableAgree, (const std::string& te
   RC_ASSERT(Crc32c(bytes) == Crc32cPortable(bytes));
 }
 
-RC_GTEST_PROP(Crc32cTest, ExtendingEqualsHashingTheConcatenation,
-              (const std::string& first, const std::string& rest)) {
-  RC_PRE(HasCrc32cInstruction());
-  RC_ASSERT(ExtendCrc32c(Crc32c(first), rest) == Crc32c(first + rest));
-}
-
 }  // namespace
 }  // namespace everstep

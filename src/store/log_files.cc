@@ -11,25 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/crc32c.h"
 #include "base/unique_fd.h"
-#include "store/block_faults.h"
 #include "store/log_records.h"
 #include "store/store_files.h"
-
-// Debian builds RocksDB without the processor's CRC-32C instruction, so each record of the log
-// would be checksummed by table lookups. cmake/StaticRocksdb.cmake makes the linker redirect
-// RocksDB's calls to RocksdbExtend. RocksdbsOwnExtend is the original.
-std::uint32_t RocksdbExtend(std::uint32_t crc, const char* bytes,
-                            std::size_t size) asm("__wrap__ZN7rocksdb6crc32c6ExtendEjPKcm");
-__attribute__((weak)) std::uint32_t RocksdbsOwnExtend(
-    std::uint32_t crc, const char* bytes,
-    std::size_t size) asm("__real__ZN7rocksdb6crc32c6ExtendEjPKcm");
-
-std::uint32_t RocksdbExtend(std::uint32_t crc, const char* bytes, std::size_t size) {
-  if (everstep::HasCrc32cInstruction()) return everstep::ExtendCrc32c(crc, {bytes, size});
-  return RocksdbsOwnExtend(crc, bytes, size);
-}
+#include "store/table_reads.h"
 
 namespace everstep {
 namespace {
@@ -137,27 +122,6 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
   std::uint64_t zeroed_to_ = 0;
 };
 
-// Fails if the current compaction has read a damaged block, because its result lacks rows.
-IOStatus RefuseIfDamaged() {
-  const std::string fault = FaultOfCompaction();
-  return fault.empty() ? IOStatus::OK() : IOStatus::Corruption(fault);
-}
-
-// A table file. A compaction that could not read all of its input cannot complete it.
-class OwnersTable final : public rocksdb::FSWritableFileOwnerWrapper {
- public:
-  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
-
-  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
-    const IOStatus intact = RefuseIfDamaged();
-    return intact.ok() ? FSWritableFileOwnerWrapper::Sync(options, debug) : intact;
-  }
-  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    const IOStatus intact = RefuseIfDamaged();
-    return intact.ok() ? FSWritableFileOwnerWrapper::Fsync(options, debug) : intact;
-  }
-};
-
 // A MANIFEST. Records in the mark how much of it is synced.
 class OwnersManifest final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
@@ -169,14 +133,10 @@ class OwnersManifest final : public rocksdb::FSWritableFileOwnerWrapper {
         held_(held) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
-    const IOStatus intact = RefuseIfDamaged();
-    if (!intact.ok()) return intact;
     return Count(data, FSWritableFileOwnerWrapper::Append(data, options, debug));
   }
   IOStatus Append(const Slice& data, const IOOptions& options,
                   const rocksdb::DataVerificationInfo& check, IODebugContext* debug) override {
-    const IOStatus intact = RefuseIfDamaged();
-    if (!intact.ok()) return intact;
     return Count(data, FSWritableFileOwnerWrapper::Append(data, options, check, debug));
   }
   IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
@@ -265,10 +225,10 @@ class VisitorsLogFile final : public rocksdb::FSSequentialFile {
   std::uint64_t whole_to_ = 0;
 };
 
-class OwnersFiles final : public rocksdb::FileSystemWrapper {
+class OwnersFiles final : public TableReadCounter {
  public:
   OwnersFiles(const std::shared_ptr<FileSystem>& files, StoreMark& mark, HeldFiles& held)
-      : FileSystemWrapper(files), mark_(mark), held_(held) {}
+      : TableReadCounter(files), mark_(mark), held_(held) {}
   const char* Name() const override { return "everstep.OwnersFiles"; }
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
@@ -285,8 +245,6 @@ class OwnersFiles final : public rocksdb::FileSystemWrapper {
     if (made.ok() && ManifestNumber(name) != 0) {
       held_.Created(name);
       *file = std::make_unique<OwnersManifest>(name, std::move(*file), mark_, held_);
-    } else if (made.ok() && path.ends_with(".sst")) {
-      *file = std::make_unique<OwnersTable>(std::move(*file));
     }
     return made;
   }
@@ -340,9 +298,9 @@ class OwnersFiles final : public rocksdb::FileSystemWrapper {
   HeldFiles& held_;
 };
 
-class VisitorsFiles final : public rocksdb::FileSystemWrapper {
+class VisitorsFiles final : public TableReadCounter {
  public:
-  using FileSystemWrapper::FileSystemWrapper;
+  using TableReadCounter::TableReadCounter;
   const char* Name() const override { return "everstep.VisitorsFiles"; }
 
   IOStatus NewSequentialFile(const std::string& path, const FileOptions& options,

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "store/block_faults.h"
 #include "store/directory_lock.h"
 #include "store/free_space.h"
 #include "store/held_files.h"
@@ -38,7 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Opens all table files. RocksDB opens some of them only when a read needs them, and may then lose
-// the error (store/block_faults.h).
+// the error (store/rocksdb_view.cc).
 rocksdb::Status OpenAllTables(rocksdb::DB& db,
                               const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
   rocksdb::Status status;
@@ -49,16 +48,10 @@ rocksdb::Status OpenAllTables(rocksdb::DB& db,
   return status;
 }
 
-// Keeps compactions from dropping rows that they cannot read, and remembers why one failed.
+// Remembers the damage that a compaction has found.
 class CompactionWatch final : public rocksdb::EventListener {
  public:
   explicit CompactionWatch(ReadFaults& faults) : faults_(faults) {}
-  void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
-    BeginCompaction();
-  }
-  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
-    EndCompaction();
-  }
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* status) override {
     if (status->IsCorruption()) (void)faults_.Of(*status);
   }
