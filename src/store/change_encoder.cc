@@ -18,6 +18,11 @@ void ChangeEncoder::Encode(std::span<const RunChange* const> changes, StoreHeads
   for (const RunChange* change : changes) {
     EVERSTEP_ASSERT(!change->events.empty());
     EVERSTEP_ASSERT(change->events.back().seq == change->state.last_seq);
+    EVERSTEP_ASSERT(change->events.back().seq.value() - change->events.front().seq.value() + 1 ==
+                    change->events.size());
+    EVERSTEP_ASSERT(change->status_before != RunStatus::kAbsent ||
+                    change->events.front().seq == EventSeq(1));
+    EVERSTEP_ASSERT(change->run_no != RunNo() && !change->run_id.value().empty());
     EVERSTEP_ASSERT(change->state.status != RunStatus::kAbsent);
   }
   // Stable, because the rows of a run's last change must win.
@@ -30,6 +35,7 @@ void ChangeEncoder::Encode(std::span<const RunChange* const> changes, StoreHeads
   // In commit order, because a token may move from one run to another.
   for (const RunChange* change : changes) PutTokens(*change, batch);
   PutOutbox(changes, heads, batch);
+  EVERSTEP_ASSERT(changes.empty() || heads.last_position == changes.back()->position);
 }
 
 void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
@@ -44,6 +50,7 @@ void ChangeEncoder::PutEvents(const RunChange& change, WriteBatch& batch) {
     if (event.instance_id.empty()) continue;
     value_.clear();
     EncodeNumber(event.seq.value(), value_);
+    EVERSTEP_ASSERT(key != change.instance_keys.end());
     batch.Put(Table::kKeys, keys_.Key(change.run_no, *key++), value_);
   }
   EVERSTEP_ASSERT(key == change.instance_keys.end());
@@ -106,6 +113,7 @@ void ChangeEncoder::PutOutbox(std::span<const RunChange* const> changes, StoreHe
 void ChangeEncoder::PutTokens(const RunChange& change, WriteBatch& batch) {
   const std::string& tenant_id = change.state.scope.tenant_id;
   for (const RunChange::Token& token : change.tokens) {
+    EVERSTEP_ASSERT(!token.hook_id || !token.hook_id->empty());
     if (!token.hook_id) {
       batch.Delete(Table::kIndex, keys_.Token(tenant_id, token.token));
       continue;
@@ -118,6 +126,7 @@ void ChangeEncoder::PutTokens(const RunChange& change, WriteBatch& batch) {
 
 void ChangeEncoder::PutTimers(const RunChange& change, WriteBatch& batch) {
   for (const RunChange::Alarm& alarm : change.alarms) {
+    EVERSTEP_ASSERT(!alarm.wait_id.empty());
     const std::string_view key = keys_.Timer(alarm.due_at, change.run_no, alarm.wait_id);
     if (alarm.armed) {
       batch.Put(Table::kIndex, key, {});

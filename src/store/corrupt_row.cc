@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace everstep {
 namespace {
 
@@ -21,6 +23,8 @@ std::string Describe(const RowPlace& place) {
 std::string_view Name(Table table) {
   constexpr std::array<std::string_view, kTableCount> kNames = {"meta", "runs",     "events",
                                                                 "keys", "entities", "index"};
+  static_assert(static_cast<std::size_t>(Table::kIndex) + 1 == kNames.size());
+  EVERSTEP_ASSERT(static_cast<std::size_t>(table) < kNames.size());
   return kNames[static_cast<std::size_t>(table)];
 }
 

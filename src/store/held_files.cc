@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "store/store_files.h"
 
 namespace everstep {
@@ -24,6 +25,7 @@ bool HeldFiles::Contains(std::string_view path) const {
 }
 
 void HeldFiles::Created(const std::string& name) {
+  EVERSTEP_ASSERT((LogNumber(name) != 0) != (ManifestNumber(name) != 0));
   UniqueFd fd(::open((directory_ + "/" + name).c_str(), O_PATH | O_CLOEXEC));
   const std::lock_guard lock(mutex_);
   files_[name] = File{std::move(fd)};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "store/corrupt_row.h"
@@ -18,6 +19,7 @@ constexpr std::size_t kRowsPerPageMax = 10'000;
 // The cursor is the place of the last run seen. Places are the same in every index, so a list may
 // change its index from page to page. Hexadecimal, with a checksum that detects invalid cursors.
 std::string MakeCursor(std::string_view place) {
+  EVERSTEP_ASSERT(place.size() == kListPlaceBytes);
   std::string bytes(place);
   ByteWriter(bytes).U32(Crc32c(place));
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -101,6 +103,7 @@ bool Matches(const RunQuery& query, const StoredRun& run) {
 RowKind KeyedReader::ChooseIndex(const RunQuery& query) {
   if (query.status) {
     const StoreCounts counts = Counts(query.tenant_id);
+    EVERSTEP_ASSERT(static_cast<std::size_t>(*query.status) < std::size(counts.runs_by_status));
     if (counts.runs_by_status[static_cast<std::size_t>(*query.status)] <= kRowsPerPageMax) {
       return RowKind::kByStatus;
     }
@@ -167,6 +170,8 @@ Result<RunPage> KeyedReader::ListRuns(const RunQuery& query) {
     page.cursors.push_back(MakeCursor(place));
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  EVERSTEP_ASSERT(page.runs.size() <= query.limit && page.rows <= kRowsPerPageMax);
+  EVERSTEP_ASSERT(page.cursors.size() == page.runs.size());
   return page;
 }
 
@@ -206,6 +211,7 @@ Result<std::vector<TenantDocument>> KeyedReader::ListDocuments(const DocumentQue
   std::vector<TenantDocument> documents;
   const std::size_t before_name = keys_.Document({query.kind, query.tenant_id, {}}).size();
   const std::string prefix(keys_.Document({query.kind, query.tenant_id, query.prefix}));
+  EVERSTEP_ASSERT(prefix.size() == before_name + query.prefix.size());
   std::string from = prefix;
   if (query.after >= query.prefix) {
     // The next possible name.
@@ -251,6 +257,7 @@ Result<std::vector<HeldToken>> KeyedReader::ListHooks(std::string_view tenant_id
 Result<std::vector<Timer>> KeyedReader::TimersDue(const TimerQuery& query) {
   std::vector<Timer> timers;
   const std::string prefix(keys_.Kind(RowKind::kTimer));
+  EVERSTEP_ASSERT(query.after.empty() || query.after.starts_with(prefix));
   // The next possible key after the place.
   const std::string from = query.after.empty() ? prefix : query.after + '\0';
   auto row = view_->Seek(Table::kIndex, from);
@@ -293,6 +300,8 @@ Result<std::vector<OutboxEntry>> KeyedReader::ReadOutbox(Position after, std::si
     }
   }
   if (!row->status()) return At({.table = Table::kIndex}, row->status().error());
+  EVERSTEP_ASSERT(entries.size() <= limit);
+  EVERSTEP_ASSERT(entries.empty() || entries.front().position > after);
   return entries;
 }
 

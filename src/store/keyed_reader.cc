@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/assert.h"
 #include "event/catalogue.h"
 #include "event/event_record.h"
 #include "event/idempotency_key.h"
@@ -94,6 +95,7 @@ Result<std::string> KeyedReader::QuarantineOf(RunNo run) {
 }
 
 Result<std::vector<StoredRun>> KeyedReader::RunsFrom(RunNo from, std::size_t limit, RunNo& next) {
+  EVERSTEP_ASSERT(limit > 0);
   auto heads = Heads();
   if (!heads) return std::move(heads).error();
   std::vector<StoredRun> runs;
@@ -322,6 +324,8 @@ Result<std::vector<Event>> KeyedReader::ReadRange(const StoredRun& run, const Ev
       return MissingEvent(run, expected);
     }
   }
+  EVERSTEP_ASSERT(events.size() <= query.limit);
+  EVERSTEP_ASSERT(events.empty() || std::min(events.front().seq, events.back().seq) > query.after);
   return events;
 }
 
@@ -380,6 +384,8 @@ Result<std::vector<Event>> KeyedReader::WalkChains(const StoredRun& run, const E
       found.pop_back();
     }
   }
+  EVERSTEP_ASSERT(found.size() <= query.limit);
+  EVERSTEP_ASSERT(found.empty() || std::max(found.front().seq, found.back().seq) <= query.until);
   return std::vector<Event>(std::make_move_iterator(found.begin()),
                             std::make_move_iterator(found.end()));
 }

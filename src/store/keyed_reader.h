@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.h"
 #include "store/key_value.h"
 #include "store/row_keys.h"
 #include "store/row_values.h"
@@ -19,6 +20,7 @@ namespace everstep {
 class FirstDamage {
  public:
   void Note(const Error& error) {
+    EVERSTEP_ASSERT(error.code == ErrorCode::kStoreCorrupt);
     const std::lock_guard lock(mutex_);
     if (!first_) first_ = error;
   }
@@ -37,7 +39,9 @@ class KeyedReader final : public StateReader {
  public:
   // If `damage` is not null, missing events are noted there. It must outlive the reader.
   explicit KeyedReader(std::unique_ptr<TableView> view, FirstDamage* damage = nullptr)
-      : view_(std::move(view)), damage_(damage) {}
+      : view_(std::move(view)), damage_(damage) {
+    EVERSTEP_ASSERT(view_ != nullptr);
+  }
 
   // A quarantined run whose row cannot be read is returned with an empty state.
   Result<std::optional<StoredRun>> FindRun(const RunId& run_id) override;

@@ -205,6 +205,11 @@ Status KeyedStore::MayWrite() const {
 }
 
 Status KeyedStore::Write(WriteBatch& batch, const StoreHeads& after) {
+  EVERSTEP_ASSERT(access_ == StoreAccess::kOwner && !stopped_.load(std::memory_order_relaxed));
+  const StoreHeads before = heads();
+  EVERSTEP_ASSERT(after.last_run >= before.last_run);
+  EVERSTEP_ASSERT(after.last_position >= before.last_position);
+  EVERSTEP_ASSERT(after.last_persisted_at >= before.last_persisted_at);
   const Status written = tables_->Write(batch);
   if (written) {
     counts_.Keep();
@@ -222,9 +227,11 @@ Status KeyedStore::Commit(std::span<const RunChange* const> changes,
                           std::span<const TenantDocument* const> documents) {
   const Status may = MayWrite();
   if (!may || (changes.empty() && documents.empty())) return may;
+  EVERSTEP_ASSERT(counts_.settled());
   const auto batch = tables_->NewBatch();
   StoreHeads after = heads();
   if (!changes.empty()) encoder_.Encode(changes, after, *batch);
+  EVERSTEP_ASSERT(after.last_position.value() == heads().last_position.value() + changes.size());
   const Status added = AddDocuments(documents, *batch);
   if (!added) return added;
   return Write(*batch, after);
@@ -240,6 +247,7 @@ Status KeyedStore::AddDocuments(std::span<const TenantDocument* const> documents
   RowKeys keys;
   counts_.PutEdits(keys, batch);
   for (const TenantDocument* document : documents) {
+    EVERSTEP_ASSERT(document->key.kind != DocumentKind{} && !document->key.name.empty());
     if (document->text) {
       batch.Put(Table::kMeta, keys.Document(document->key), *document->text);
     } else {
@@ -329,6 +337,7 @@ Status KeyedStore::RemoveSink(const SinkKey& key) {
 Status KeyedStore::Purge(std::span<const RunId> runs, Timestamp now, Timestamp expired) {
   const Status may = MayWrite();
   if (!may) return may;
+  EVERSTEP_ASSERT(counts_.settled());
   const auto batch = tables_->NewBatch();
   StoreHeads after = heads();
   {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/unique_fd.h"
 #include "store/log_records.h"
 #include "store/store_files.h"
@@ -30,6 +31,7 @@ using rocksdb::Slice;
 // stays small, and no commit to a busy one waits for much more than its own bytes.
 constexpr std::uint64_t kAheadMin = 128 << 10;
 constexpr std::uint64_t kAheadMax = 1 << 20;
+static_assert(kAheadMin <= kAheadMax);
 
 std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 bool IsLog(std::string_view path) { return LogNumber(NameOf(path)) != 0; }
@@ -76,6 +78,7 @@ class OwnersLogFile final : public rocksdb::FSWritableFile {
     if (size_ + data.size() > zeroed_to_) FillAhead(size_ + data.size());
     const std::size_t written = WriteAt(fd_.get(), size_, {data.data(), data.size()});
     size_ += written;
+    EVERSTEP_ASSERT(size_ <= zeroed_to_);
     return written == data.size() ? IOStatus::OK() : Failed(path_);
   }
   IOStatus Append(const Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo&,
@@ -206,6 +209,7 @@ class VisitorsLogFile final : public rocksdb::FSSequentialFile {
       }
       ssize_t got = 0;
       const IOStatus read = ReadAt(begin, kLogBlockBytes, block.data(), got);
+      EVERSTEP_ASSERT(begin % kLogBlockBytes == 0 && begin + at >= whole_to_);
       if (!read.ok()) return read;
       const std::string_view bytes(block.data(), static_cast<std::size_t>(got));
       const std::size_t from = at;

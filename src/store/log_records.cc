@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/assert.h"
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
 #include "store/key_value.h"
@@ -80,6 +81,7 @@ class Scanner {
 };
 
 void Scanner::Take(std::string_view block) {
+  EVERSTEP_ASSERT(block.size() <= kLogBlockBytes && scan_.file_bytes % kLogBlockBytes == 0);
   const std::uint64_t begin = scan_.file_bytes;
   scan_.file_bytes += block.size();
   std::size_t at = 0;
@@ -94,6 +96,7 @@ void Scanner::Take(std::string_view block) {
       at = std::max(at + 1, next - (kLogHeadBytes - 1));
       continue;
     }
+    EVERSTEP_ASSERT(record.bytes >= kLogHeadBytes && record.bytes <= block.size() - at);
     offset_ = begin + at + record.bytes;
     Add(record.type, block.substr(at + kLogHeadBytes, record.bytes - kLogHeadBytes));
     at += record.bytes;
@@ -101,6 +104,7 @@ void Scanner::Take(std::string_view block) {
 }
 
 void Scanner::Add(LogRecordType type, std::string_view bytes) {
+  EVERSTEP_ASSERT(type != LogRecordType::kNone);
   const bool begins = type == LogRecordType::kFull || type == LogRecordType::kFirst;
   if (begins == in_write_) Break();  // a write without its end, or a part without its beginning
   if (begins) {
@@ -115,6 +119,7 @@ void Scanner::Add(LogRecordType type, std::string_view bytes) {
 }
 
 void Scanner::TakeWrite(std::string_view write) {
+  EVERSTEP_ASSERT(offset_ > scan_.whole_to && offset_ <= scan_.file_bytes);
   if (content_ == LogContent::kWrites) {
     if (write.size() < kBatchHeadBytes) return Break();
     const std::uint64_t row = LittleEndian(write.substr(0, 8));

@@ -15,6 +15,7 @@ namespace everstep {
 // is too short for a record head, it is zero.
 inline constexpr std::size_t kLogBlockBytes = 32 << 10;
 inline constexpr std::size_t kLogHeadBytes = 7;
+static_assert(kLogBlockBytes - kLogHeadBytes <= UINT16_MAX);  // the length has two bytes
 enum class LogRecordType : std::uint8_t {
   kNone = 0,
   kFull = 1,

@@ -56,10 +56,19 @@ class MemoryCursor final : public Cursor {
   MemoryCursor(const MemoryTable& table, MemoryTable::const_iterator at) : table_(table), at_(at) {}
 
   bool Valid() const override { return at_ != table_.end(); }
-  void Next() override { ++at_; }
+  void Next() override {
+    EVERSTEP_ASSERT(Valid());
+    ++at_;
+  }
   void Prev() override { at_ = at_ == table_.begin() ? table_.end() : std::prev(at_); }
-  std::string_view key() const override { return at_->first; }
-  std::string_view value() const override { return at_->second; }
+  std::string_view key() const override {
+    EVERSTEP_ASSERT(Valid());
+    return at_->first;
+  }
+  std::string_view value() const override {
+    EVERSTEP_ASSERT(Valid());
+    return at_->second;
+  }
   Status status() const override { return Ok(); }
 
  private:

@@ -132,6 +132,7 @@ RocksdbKeyValue::~RocksdbKeyValue() {
 }
 
 Status RocksdbKeyValue::Open() {
+  EVERSTEP_ASSERT(db_ == nullptr);
   if (!options_.read_only) {
     const Status locked = TakeLock();
     if (!locked) return locked;
@@ -189,6 +190,7 @@ Status RocksdbKeyValue::CheckLastRow(std::uint64_t last_row, const HighWater& ma
 }
 
 Status RocksdbKeyValue::TakeMark(const StoreDirectory& found) {
+  EVERSTEP_ASSERT(lock_.has_value());
   if (!found.is_new) {
     const Status intact = InspectStoreFiles(directory_, found.has_mark, Looker::kOwner);
     if (!intact) return intact;
@@ -218,6 +220,7 @@ Status RocksdbKeyValue::CheckTables(bool has_mark) const {
 }
 
 Status RocksdbKeyValue::CheckTablesOnce(const HighWater& mark) const {
+  EVERSTEP_ASSERT(options_.read_only && env_ != nullptr);
   rocksdb::DBOptions engine = EngineOptions(options_);
   engine.env = env_.get();
   engine.track_and_verify_wals_in_manifest = true;
@@ -255,6 +258,7 @@ Status RocksdbKeyValue::OpenToRead(const StoreDirectory& found) {
 
 void RocksdbKeyValue::Take(rocksdb::DB* db,
                            const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  EVERSTEP_ASSERT(db != nullptr && handles.size() == handles_.size());
   db_.reset(db);
   std::ranges::copy(handles, handles_.begin());
 }
@@ -329,6 +333,7 @@ Status RocksdbKeyValue::Health() {
 
 // Fails if a write would go to a file that nobody will find.
 Status RocksdbKeyValue::MayWrite() {
+  EVERSTEP_ASSERT(!options_.read_only && held_.has_value());
   if (const auto stop = StoppedBy()) return *stop;
   return held_->NewestLogInPlace() ? Ok() : Status(Stop());
 }

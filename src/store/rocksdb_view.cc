@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "store/table_reads.h"
 
 namespace everstep {
@@ -106,6 +107,7 @@ bool IsMissing(const rocksdb::Status& status) {
 bool IsDamage(const rocksdb::Status& status) { return status.IsCorruption() || IsMissing(status); }
 
 Error ReadFaults::Of(const rocksdb::Status& status) {
+  EVERSTEP_ASSERT(!status.ok());
   Error error{
       IsDamage(status) ? ErrorCode::kStoreCorrupt : ErrorCode::kStoreIo, status.ToString(), {}};
   if (error.code == ErrorCode::kStoreCorrupt) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/assert.h"
 #include "everstep/result.h"
 #include "store/key_value.h"
 
@@ -68,6 +69,7 @@ class RocksdbBatch final : public WriteBatch {
 
  private:
   rocksdb::ColumnFamilyHandle* Handle(Table table) const {
+    EVERSTEP_ASSERT(static_cast<std::size_t>(table) < handles_.size());
     return handles_[static_cast<std::size_t>(table)];
   }
   void Note(rocksdb::Status status) {
@@ -107,6 +109,7 @@ class RocksdbView final : public TableView {
 
  private:
   rocksdb::ColumnFamilyHandle* Handle(Table table) const {
+    EVERSTEP_ASSERT(handles_[static_cast<std::size_t>(table)] != nullptr);
     return handles_[static_cast<std::size_t>(table)];
   }
 

@@ -9,6 +9,7 @@ namespace everstep {
 namespace {
 
 constexpr std::size_t kKeyBytesKept = 16;
+static_assert(kKeyBytesKept <= std::tuple_size_v<Sha256Digest>);
 
 // Maps signed times to unsigned numbers in the same order.
 std::uint64_t Ascending(Timestamp time) {
@@ -278,7 +279,11 @@ std::optional<ListedRowKey> ParseListedKey(std::string_view key) {
   if (std::ranges::find(kListIndexes, index) == kListIndexes.end()) return std::nullopt;
   ListedRowKey parsed;
   parsed.tenant_id = TakePart(reader);
-  if (index == RowKind::kByStatus) parsed.status = static_cast<RunStatus>(reader.U8());
+  if (index == RowKind::kByStatus) {
+    const std::uint8_t status = reader.U8();
+    if (status > static_cast<std::uint8_t>(RunStatus::kCancelled)) return std::nullopt;
+    parsed.status = static_cast<RunStatus>(status);
+  }
   if (index == RowKind::kByProject) {
     TakePart(reader);
     TakePart(reader);
@@ -293,6 +298,7 @@ std::optional<ListedRowKey> ParseListedKey(std::string_view key) {
 }
 
 void AppendListPlace(std::string& out, Timestamp created_at, RunNo run) {
+  static_assert(kListPlaceBytes == 2 * sizeof(std::uint64_t));
   AppendU64(out, ~Ascending(created_at));
   AppendU64(out, ~run.value());
 }

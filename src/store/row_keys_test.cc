@@ -69,5 +69,12 @@ TEST(RowKeysParts, OfAnotherKindAreNotRead) {
   EXPECT_FALSE(ParseListedKey("A"));
 }
 
+TEST(RowKeysParts, AStatusThatNoRunHasIsNotRead) {
+  RowKeys keys;
+  EXPECT_TRUE(ParseListedKey(keys.ListedAs(RunStatus::kCancelled, {}, RunNo(1))));
+  EXPECT_FALSE(ParseListedKey(keys.ListedAs(static_cast<RunStatus>(8), {}, RunNo(1))));
+  EXPECT_FALSE(ParseListedKey(keys.ListedAs(static_cast<RunStatus>(255), {}, RunNo(1))));
+}
+
 }  // namespace
 }  // namespace everstep

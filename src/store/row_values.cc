@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 namespace everstep {
@@ -24,6 +25,8 @@ std::optional<std::uint64_t> DecodeNumber(std::string_view bytes) {
 }
 
 void EncodeCounts(const StoreCounts& counts, std::string& out) {
+  static_assert(std::size(StoreCounts{}.runs_by_status) ==
+                static_cast<std::size_t>(RunStatus::kCancelled) + 1);
   ByteWriter writer(out);
   writer.Varint(counts.events);
   for (const std::uint64_t runs : counts.runs_by_status) writer.Varint(runs);
@@ -48,6 +51,7 @@ std::optional<StoreCounts> DecodeCounts(std::string_view bytes) {
 }
 
 Timestamp StoreHeads::Place(Position position, Timestamp time) {
+  EVERSTEP_ASSERT(position > last_position);
   last_position = position;
   last_persisted_at = std::max(last_persisted_at, time);
   if (time < last_persisted_at) {
@@ -83,6 +87,7 @@ std::optional<StoreHeads> DecodeHeads(std::string_view bytes) {
 }
 
 void EncodeTombstone(const Tombstone& tombstone, std::string& out) {
+  EVERSTEP_ASSERT(tombstone.status <= RunStatus::kCancelled);
   ByteWriter writer(out);
   writer.U8(static_cast<std::uint8_t>(tombstone.status));
   writer.Varint(tombstone.last_seq.value());
@@ -101,6 +106,7 @@ std::optional<Tombstone> DecodeTombstone(std::string_view bytes) {
 }
 
 void EncodeOutboxChange(const OutboxChange& change, std::string& out) {
+  EVERSTEP_ASSERT(change.run != RunNo() && change.first_seq <= change.last_seq);
   ByteWriter writer(out);
   writer.Varint(change.run.value());
   writer.Varint(change.first_seq.value());
@@ -182,6 +188,7 @@ std::optional<DeadLetter> DecodeDeadLetter(std::string_view bytes) {
 }
 
 void EncodeRunRow(const RunId& run_id, const RunState& state, std::string& out) {
+  EVERSTEP_ASSERT(state.last_seq != EventSeq());
   ByteWriter(out).String(run_id.value());
   EncodeRunState(state, out);
 }

@@ -13,6 +13,7 @@ namespace everstep {
 // format 1.
 inline constexpr std::uint64_t kStoreFormat = 2;
 inline constexpr std::uint64_t kStoreFormatWithMark = 2;
+static_assert(kStoreFormatWithMark <= kStoreFormat);
 
 // How far the store has come. Stored only where this can no longer be derived from the remaining
 // rows.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/assert.h"
 #include "everstep/result.h"
 #include "store/key_value.h"
 
@@ -36,6 +37,7 @@ class RowWriter {
 
  private:
   Status Count(std::size_t bytes) {
+    EVERSTEP_ASSERT(bytes_ < kBytesPerWrite);
     bytes_ += bytes + 1;
     return bytes_ < kBytesPerWrite ? Ok() : Flush();
   }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "event/catalogue.h"
 #include "event/event_record.h"
 #include "event/idempotency_key.h"
@@ -21,6 +22,7 @@ std::string Describe(const EntityKey& key) {
 }  // namespace
 
 Status RunCheck::Run() {
+  EVERSTEP_ASSERT(run_.state.status != RunStatus::kAbsent);
   for (const auto step : {&RunCheck::CheckListed, &RunCheck::CheckEvents, &RunCheck::CheckKeys,
                           &RunCheck::CheckEntities}) {
     const Status checked = (this->*step)();
@@ -62,6 +64,7 @@ Status RunCheck::CheckListed() {
 }
 
 Status RunCheck::CheckEvents() {
+  EVERSTEP_ASSERT(last_seen_ == EventSeq());
   const std::string prefix(keys_.Run(run_.run_no));
   auto row = reader_.view().Seek(Table::kEvents, prefix);
   for (; row->Valid() && row->key().starts_with(prefix); row->Next()) {
@@ -107,6 +110,7 @@ Status RunCheck::CheckEvent(const Event& event) {
     return Ok();
   }
   const auto type = static_cast<std::size_t>(event.type);
+  EVERSTEP_ASSERT(type < last_of_type_.size());
   if (chains_known_ && event.previous_of_type != last_of_type_[type]) {
     Report(Numbered("event ", event.seq, " breaks the chain of its type"));
   }

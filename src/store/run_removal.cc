@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "store/corrupt_row.h"
 
 namespace everstep {
@@ -150,6 +151,7 @@ void RunRemoval::Subtract(const Remains& remains) {
   Reduce(counts.events, remains.last_seq.value());
   Reduce(counts.row_bytes, remains.row_bytes);
   if (remains.status == RunStatus::kAbsent) return;
+  EVERSTEP_ASSERT(static_cast<std::size_t>(remains.status) < std::size(counts.runs_by_status));
   Reduce(counts.runs_by_status[static_cast<std::size_t>(remains.status)], 1);
 }
 

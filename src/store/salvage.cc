@@ -15,6 +15,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "event/event_record.h"
@@ -177,6 +178,7 @@ Status Rebuilding::RebuildRun(const StoredRun& run) {
   heads_.last_run = std::max(heads_.last_run, number);
   RunFold fold(run.state.scope, run.state.key_version);
   Status put = PutEvents(run, number, found->kept, fold);
+  EVERSTEP_ASSERT(!put || fold.run().last_seq == found->kept);
   if (put) put = PutRun(run, number, fold);
   if (put && !in_outbox) put = PutOutbox(number, fold.run());
   if (!put) return put;
@@ -193,6 +195,7 @@ Result<Rebuilding::Found> Rebuilding::FindEvents(const StoredRun& run) {
   found.salvaged = {run.run_id.value(), run.state.scope.tenant_id, 0, {}, false};
   EventSeq expected(1);
   const auto miss = [&](EventSeq until) {
+    EVERSTEP_ASSERT(expected <= until);
     auto& missing = found.salvaged.missing;
     if (!missing.empty() && missing.back().second + 1 == expected.value()) {
       missing.back().second = until.value();

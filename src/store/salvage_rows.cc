@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/unique_fd.h"
 #include "store/directory_lock.h"
 #include "store/log_records.h"
@@ -53,6 +54,7 @@ class OpenTables {
     status = rocksdb::DB::OpenForReadOnly(engine, directory, there, &opened->owned_, &db);
     if (!status.ok()) return opened->faults_.Of(status);
     opened->db_.reset(db);
+    EVERSTEP_ASSERT(opened->owned_.size() == places.size());
     for (std::size_t i = 0; i < places.size(); ++i) {
       opened->handles_[places[i]] = opened->owned_[i];
     }
@@ -80,6 +82,7 @@ class OpenTables {
 // Returns the key halfway between two keys of equal length, taken as numbers, or the lower one if
 // there is none between them.
 std::string Between(const std::string& low, const std::string& high) {
+  EVERSTEP_ASSERT(low.size() == high.size() && low <= high);
   std::string sum(low.size(), '\0');
   unsigned carry = 0;
   for (std::size_t i = sum.size(); i-- > 0;) {
@@ -253,6 +256,7 @@ Status Gathering::CopyTable(TableView& view, Table table) {
     if (met) return Ok();
     NoteLoss(met.error().message);
     const auto next = EndOfDamage(view, table, at);
+    EVERSTEP_ASSERT(!next || *next > at);
     const Status filled = FillGap(table, at, next.value_or(std::string()));
     if (!filled || !next) return filled;
     at = *next;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "base/assert.h"
 #include "store/corrupt_row.h"
 
 namespace everstep {
@@ -52,6 +53,7 @@ class LetterCount {
 
 Status PutSinkMove(KeyedReader& reader, const SinkMove& move, WriteBatch& batch) {
   const SinkKey& sink = move.mark.key;
+  EVERSTEP_ASSERT(!sink.name.empty());
   const auto before = reader.FindSink(sink);
   if (!before) return before.error();
   LetterCount count(reader, *before ? (*before)->dead_letters : 0);
@@ -64,6 +66,7 @@ Status PutSinkMove(KeyedReader& reader, const SinkMove& move, WriteBatch& batch)
   }
   std::string value;
   for (const DeadLetter& letter : move.died) {
+    EVERSTEP_ASSERT(!letter.run_id.value().empty() && letter.seq != EventSeq());
     const std::string key(keys.DeadLetter(sink, letter.run_id, letter.seq));
     const Status counted = count.Put(key);
     if (!counted) return counted;

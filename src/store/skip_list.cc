@@ -16,6 +16,10 @@ constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 // One in so many entries reaches the next level.
 constexpr std::uint32_t kBranching = 4;
 
+// Readers take no lock, and memory is freed without destructors.
+static_assert(std::atomic<SkipList::Node*>::is_always_lock_free);
+static_assert(std::is_trivially_destructible_v<SkipList::Node>);
+
 std::uint64_t NumberOf(std::string_view key) {
   static_assert(std::endian::native == std::endian::little);  // as RocksDB writes it
   std::uint64_t number = 0;
@@ -79,9 +83,11 @@ std::size_t SkipList::NewHeight() {
 }
 
 char* SkipList::Lay(char* memory, std::size_t height) {
+  EVERSTEP_ASSERT(height >= 1 && height <= kHeightMax);
   void* at = memory;
   std::size_t space = BytesFor(height, 0);
   Node* first = static_cast<Node*>(std::align(alignof(Node), height * sizeof(Node), at, space));
+  EVERSTEP_ASSERT(first != nullptr);
   for (std::size_t i = 0; i < height; ++i) new (first + i) Node;
   Node* node = first + height - 1;
   // Until the entry is inserted, its lowest link holds its height.
@@ -124,6 +130,7 @@ bool SkipList::Insert(const char* entry) {
   const auto height = reinterpret_cast<std::size_t>(node->link_.load(std::memory_order_relaxed));
   EVERSTEP_ASSERT(height >= 1 && height <= kHeightMax);
   const std::string_view key = KeyOf(entry);
+  EVERSTEP_ASSERT(key.size() >= kNumberBytes);
   FindPlace(key);
   const Node* next = before_[0]->next();
   if (next != nullptr && !IsBefore(key, KeyOf(next->entry()))) return false;
@@ -136,6 +143,7 @@ bool SkipList::Insert(const char* entry) {
     before_[level]->link(level).store(node, std::memory_order_release);
     before_[level] = node;
   }
+  EVERSTEP_ASSERT(before_[0] == node && node->next() == next);
   if (height > height_.load(std::memory_order_relaxed)) {
     height_.store(height, std::memory_order_relaxed);
   }
@@ -143,6 +151,7 @@ bool SkipList::Insert(const char* entry) {
 }
 
 SkipList::Place SkipList::PlaceOf(std::string_view key) const {
+  EVERSTEP_ASSERT(key.size() >= kNumberBytes);
   Place place{head(), nullptr};
   for (std::size_t level = height_.load(std::memory_order_relaxed); level-- > 0;) {
     place.next = place.before->next(level);

@@ -125,6 +125,7 @@ Status WriteFormat(const std::string& directory, std::uint64_t version) {
 
 // A store that is being created has no MARK yet, so it gets format 1.
 Result<StoreDirectory> MakeStoreDirectory(const std::string& directory) {
+  static_assert(kStoreFormatWithMark > 1);
   const Status written = WriteFormat(directory, 1);
   if (!written) return written.error();
   return StoreDirectory{.is_new = true};

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/pause.h"
 #include "store/directory_lock.h"
 #include "store/file_text.h"
@@ -190,7 +191,9 @@ Result<std::string> CurrentManifest(const std::string& directory) {
 std::string LogName(std::uint64_t number) {
   std::string name = std::to_string(number);
   name.insert(0, name.size() < 6 ? 6 - name.size() : 0, '0');
-  return name.append(kLogEnding);
+  name.append(kLogEnding);
+  EVERSTEP_ASSERT(LogNumber(name) == number);
+  return name;
 }
 
 std::uint64_t LogNumber(std::string_view name) { return NumberBefore(kLogEnding, name); }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "store/file_identity.h"
@@ -22,6 +23,7 @@ constexpr std::size_t kRecords = 2;
 constexpr std::size_t kRecordStride = 4096;
 constexpr std::string_view kMagic = "everstep";
 constexpr std::size_t kRecordBytes = kMagic.size() + 9 * 8 + 4;
+static_assert(kRecordBytes <= kRecordStride);
 // Records of earlier versions end before first_log.
 constexpr std::size_t kEarlierRecordBytes = kRecordBytes - 2 * 8;
 
@@ -45,6 +47,7 @@ std::string Encode(const Record& record) {
   writer.U64(record.at.first_log);
   writer.U64(record.at.first_row);
   writer.U32(Crc32c(bytes));
+  EVERSTEP_ASSERT(bytes.size() == kRecordBytes);
   return bytes;
 }
 
@@ -133,6 +136,7 @@ HighWater StoreMark::high_water() const {
 void StoreMark::LogSynced(std::uint64_t number, std::uint64_t bytes, std::uint64_t first_row) {
   const std::lock_guard lock(mutex_);
   if (first_row != 0) first_rows_.try_emplace(number, first_row);
+  EVERSTEP_ASSERT(first_row == 0 || first_rows_.at(number) == first_row);
   if (first_row != 0 && at_.first_log == 0) {
     at_.first_log = number;
     at_.first_row = first_row;
@@ -183,7 +187,9 @@ Status StoreMark::LogDropped(std::uint64_t number) {
       const bool known = oldest != first_rows_.end();
       at_.first_log = known ? oldest->first : 0;
       at_.first_row = known ? oldest->second : 0;
+      EVERSTEP_ASSERT(!known || at_.first_log > number);
     }
+    EVERSTEP_ASSERT(dropped_synced_ <= at_.dropped_log);
     const Status written = Write();
     if (!written) return written;
   }

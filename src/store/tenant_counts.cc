@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "store/row_values.h"
 
 namespace everstep {
 
 void TenantCounts::Load(std::string tenant_id, const StoreCounts& counts) {
+  EVERSTEP_ASSERT(settled());
   tenants_.insert_or_assign(std::move(tenant_id), Tenant{counts, counts, false});
 }
 
@@ -21,6 +23,7 @@ StoreCounts& TenantCounts::Edit(const std::string& tenant_id) {
 
 void TenantCounts::PutEdits(RowKeys& keys, WriteBatch& batch) {
   for (const auto* entry : edits_) {
+    EVERSTEP_ASSERT(entry->second.edited);
     value_.clear();
     EncodeCounts(entry->second.next, value_);
     batch.Put(Table::kMeta, keys.Counts(entry->first), value_);

@@ -21,6 +21,8 @@ class TenantCounts {
   void PutEdits(RowKeys& keys, WriteBatch& batch);
   void Keep();  // after the write is durable
   void Drop();  // if nothing was written
+  // Whether no edit waits for Keep or Drop.
+  bool settled() const { return edits_.empty(); }
 
  private:
   struct Tenant {
