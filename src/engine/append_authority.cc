@@ -51,9 +51,11 @@ struct AppendAuthority::Shard {
     const auto found = by_id.find(run_id);
     if (found == by_id.end()) return;
     const auto slot = found->second;
+    EVERSTEP_ASSERT(bytes >= slot->bytes);
     bytes -= slot->bytes;
     by_id.erase(found);
     slots.erase(slot);
+    EVERSTEP_ASSERT(by_id.size() == slots.size() && (!slots.empty() || bytes == 0));
   }
 };
 
@@ -98,6 +100,7 @@ void AppendAuthority::DecideGroup(std::span<const AppendOrder> orders, const Run
     const std::lock_guard lock(shard.mutex);
     shard.Enter(committer_.generation());
     if (TryDecideGroup(shard, orders, defaults, entries)) {
+      EVERSTEP_ASSERT(entries.size() == from + orders.size());
       corrupt = std::any_of(entries.begin() + static_cast<std::ptrdiff_t>(from), entries.end(),
                             [](const Entry& entry) {
                               return !entry.placed &&
@@ -129,6 +132,7 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
     return true;
   }
   LiveRun& run = **loaded;
+  EVERSTEP_ASSERT(run.run_id() == orders[0].run_id);
   if (run.AtRest()) run.TrimEntities();
 
   const auto now = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
@@ -161,6 +165,7 @@ bool AppendAuthority::TryDecideGroup(Shard& shard, std::span<const AppendOrder> 
       shard.Clear();
       return false;
     }
+    EVERSTEP_ASSERT(unit->change.tokens.empty() || draft.holds_tokens());
     if (!unit->change.tokens.empty()) tokens_.RecordLocked(unit);
     run.Submitted(unit);
   }
@@ -212,6 +217,7 @@ Result<LiveRun*> AppendAuthority::Load(Shard& shard, const RunId& run_id) {
   }
   shard.slots.emplace_front(store_, std::move(row));
   shard.by_id.emplace(run_id, shard.slots.begin());
+  EVERSTEP_ASSERT(shard.by_id.size() == shard.slots.size());
   shard.Account(shard.slots.front());
   return &shard.slots.front().run;
 }
@@ -239,6 +245,7 @@ void AppendAuthority::QuarantineCorrupt(const RunId& run_id, std::vector<Entry>&
           ErrorCode::kRunQuarantined, "run " + run_id.value() + " is quarantined: " + reason, {}};
     }
   }
+  EVERSTEP_ASSERT(!reason.empty());
   // Await our own units first: the quarantine write below could deadlock behind them.
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].unit) (void)committer_.Await(*entries[i].unit);
@@ -265,6 +272,7 @@ std::vector<Result<Placed>> AppendAuthority::Await(Submission submission) {
         continue;
       }
       if (entry.placed && entry.placed->persisted_at == Timestamp{}) {
+        EVERSTEP_ASSERT(entry.index < entry.unit->change.events.size());
         entry.placed->persisted_at = entry.unit->change.events[entry.index].persisted_at;
       }
     }

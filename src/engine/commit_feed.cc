@@ -1,5 +1,7 @@
 #include "engine/commit_feed.h"
 
+#include "base/assert.h"
+
 namespace everstep {
 
 CommitFeed::Watch::Watch(CommitFeed& feed, std::string run_id)
@@ -11,7 +13,9 @@ CommitFeed::Watch::Watch(CommitFeed& feed, std::string run_id)
 
 CommitFeed::Watch::~Watch() {
   const std::lock_guard lock(feed_.mutex_);
-  std::erase_if(feed_.watches_, [this](const auto& entry) { return entry.second == this; });
+  const std::size_t removed =
+      std::erase_if(feed_.watches_, [this](const auto& entry) { return entry.second == this; });
+  EVERSTEP_ASSERT(removed == 1);
   feed_.NoteWatched();
 }
 
@@ -22,6 +26,7 @@ std::uint64_t CommitFeed::Watch::ticks() {
 
 bool CommitFeed::Watch::WaitPast(std::uint64_t seen, std::chrono::milliseconds wait) {
   std::unique_lock lock(feed_.mutex_);
+  EVERSTEP_ASSERT(seen <= ticks_);
   changed_.wait_for(lock, wait, [&] { return closed_ || ticks_ > seen; });
   return !closed_ && ticks_ > seen;
 }
@@ -46,7 +51,8 @@ void CommitFeed::Add(Listener& listener) {
 
 void CommitFeed::Remove(Listener& listener) {
   const std::lock_guard lock(mutex_);
-  std::erase(listeners_, &listener);
+  const std::size_t removed = std::erase(listeners_, &listener);
+  EVERSTEP_ASSERT(removed == 1);
   NoteWatched();
 }
 

@@ -41,6 +41,7 @@ bool CommitUnit::Reuse() {
 }
 
 void CommitUnit::Attach(TenantDocument document) {
+  EVERSTEP_ASSERT(!settled() && order_ == nullptr);
   if (documents_ == nullptr) documents_ = std::make_unique<std::vector<TenantDocument>>();
   documents_->push_back(std::move(document));
 }
@@ -56,6 +57,8 @@ Status Committer::CheckOpen() const { return stopped() ? Status(Stopped()) : Ok(
 Result<bool> Committer::Submit(const std::shared_ptr<CommitUnit>& unit, std::uint64_t generation) {
   RunChange& change = unit->change;
   EVERSTEP_ASSERT(!change.events.empty());
+  EVERSTEP_ASSERT(change.events.back().seq == change.state.last_seq);
+  EVERSTEP_ASSERT(!unit->settled() && unit->order_ == nullptr);
   const std::lock_guard lock(mutex_);
   if (stopped()) return Stopped();
   if (generation != this->generation()) return false;
@@ -107,6 +110,7 @@ Status Committer::EnqueueAndAwait(const std::shared_ptr<CommitUnit>& unit) {
 }
 
 void Committer::Enqueue(std::shared_ptr<CommitUnit> unit) {
+  EVERSTEP_ASSERT(has_leader_ || queue_.empty());
   if (!has_leader_) {
     has_leader_ = true;
     unit->state_.store(CommitUnit::kLeads, std::memory_order_release);
@@ -118,6 +122,9 @@ void Committer::Lead() {
   Units units;
   {
     const std::lock_guard lock(mutex_);
+    EVERSTEP_ASSERT(has_leader_ && !queue_.empty());
+    EVERSTEP_ASSERT(queue_.front()->state_.load(std::memory_order_relaxed) ==
+                    CommitUnit::kBeingWritten);
     if (queue_.size() <= kUnitsPerWriteMax) {
       units.swap(queue_);
     } else {
@@ -148,6 +155,7 @@ void Committer::Lead() {
   has_leader_ = !queue_.empty();
   if (!has_leader_) return;
   CommitUnit& next = *queue_.front();
+  EVERSTEP_ASSERT(next.state_.load(std::memory_order_relaxed) == CommitUnit::kQueued);
   next.state_.store(CommitUnit::kLeads, std::memory_order_release);
   next.state_.notify_all();
 }
@@ -159,6 +167,7 @@ bool Committer::Write(const Units& units) {
   changes.reserve(units.size());
   std::uint64_t events = 0;
   for (const auto& unit : units) {
+    EVERSTEP_ASSERT(!unit->settled() && (unit->documents_ || !unit->change.events.empty()));
     if (unit->documents_) {
       for (const TenantDocument& document : *unit->documents_) documents.push_back(&document);
     }
@@ -166,6 +175,9 @@ bool Committer::Write(const Units& units) {
     changes.push_back(&unit->change);
     events += unit->change.events.size();
   }
+  EVERSTEP_ASSERT(changes.empty() ||
+                  changes.back()->position.value() - changes.front()->position.value() + 1 ==
+                      changes.size());
   const auto begun = SteadyNow();
   const Status written = store_.Commit(changes, documents);
   if (!written) {
@@ -208,6 +220,7 @@ void Committer::Discard(const Units& units) {
 }
 
 void Committer::Settle(CommitUnit& unit, Status outcome) {
+  EVERSTEP_ASSERT(!unit.settled());
   if (!outcome) unit.error_ = std::make_unique<const Error>(std::move(outcome).error());
   unit.state_.store(CommitUnit::kSettled, std::memory_order_release);
   unit.state_.notify_all();

@@ -86,6 +86,7 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
     // Events are expensive to move, and most drafts have one order.
     unit_->change.events.reserve(writes.size());
   }
+  EVERSTEP_ASSERT(undo_ == nullptr);
   Savepoint savepoint{run_.state(),
                       unit_->change.events.size(),
                       unit_->change.instance_keys.size(),
@@ -116,8 +117,8 @@ Draft::Answer Draft::Apply(const AppendOrder& order, const RunScope& defaults) {
 }
 
 Draft::Answer Draft::ApplyRule(const AppendOrder& order, const RunScope& defaults) {
-  static EntityState none;
-  EntityState* entity = &none;
+  static const EntityState kNone;
+  const EntityState* entity = &kNone;
   if (const auto key = order.rule->About()) {
     auto found = run_.Entity(*key);
     if (!found) return {std::move(found).error(), nullptr, std::nullopt};
@@ -362,7 +363,6 @@ Status Draft::SettleToken(Event& event) {
 }
 
 Status Draft::Record(Event&& event, EntityState* entity) {
-  static EntityState none;
   RunState& state = run_.state();
   // Everything that can fail must come before the first modification.
   Released hooks;
@@ -379,6 +379,7 @@ Status Draft::Record(Event&& event, EntityState* entity) {
     waits = std::move(*all);
   }
   if (event.type == EventType::kHookDisposed) {
+    EVERSTEP_ASSERT(entity != nullptr && entity->status == EntityStatus::kActive);
     if (!token_lock_.owns_lock()) token_lock_ = world_.tokens.Lock();
     unit_->change.tokens.push_back({entity->token, std::nullopt});
   }
@@ -391,8 +392,10 @@ Status Draft::Record(Event&& event, EntityState* entity) {
     ChangeAlarm(event, *entity);
     Evolve(state, *entity, event);
   } else {
+    EntityState none;
     Evolve(state, none, event);
   }
+  EVERSTEP_ASSERT(state.last_seq == event.seq && state.status != RunStatus::kAbsent);
   Release(hooks);
   Release(waits);
   if (!event.instance_id.empty()) unit_->change.instance_keys.push_back(KeyOf(event));
@@ -433,6 +436,7 @@ void Draft::Touch(EntityKey key, EntityState* entity) {
 
 void Draft::RollBack(Savepoint savepoint) {
   RunChange& change = unit_->change;
+  EVERSTEP_ASSERT(undo_ == nullptr && change.events.size() >= savepoint.events);
   for (auto undo = savepoint.entities.rbegin(); undo != savepoint.entities.rend(); ++undo) {
     *undo->first = std::move(undo->second);
   }
@@ -445,9 +449,12 @@ void Draft::RollBack(Savepoint savepoint) {
 
 std::shared_ptr<CommitUnit> Draft::Finish(const std::function<RunNo()>& new_run_no) {
   EVERSTEP_ASSERT(!empty());
+  EVERSTEP_ASSERT(undo_ == nullptr);
   RunChange& change = unit_->change;
   if (change.status_before == RunStatus::kAbsent) run_.stored().run_no = new_run_no();
   change.run_no = run_.stored().run_no;
+  EVERSTEP_ASSERT(change.run_no != RunNo());
+  EVERSTEP_ASSERT(change.events.back().seq == run_.state().last_seq);
   change.state = run_.state();
   change.state.updated_at = updated_before_;
   change.entities.reserve(world_.touched.size());

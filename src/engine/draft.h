@@ -37,6 +37,8 @@ class Draft {
   Answer Apply(const AppendOrder& order, const RunScope& defaults);
 
   bool empty() const { return unit_->change.events.empty(); }
+  // Whether the draft decided on a token, and so holds the ledger's lock.
+  bool holds_tokens() const { return token_lock_.owns_lock(); }
   // The unit that will contain the events of this draft.
   const std::shared_ptr<CommitUnit>& unit() const { return unit_; }
   // Completes the change. `new_run_no` is called if the draft creates the run.

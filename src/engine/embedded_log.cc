@@ -37,6 +37,7 @@ class UsedOrders {
   // until Keep is called.
   AppendOrder& Next(std::size_t document_bytes) {
     bytes_max_ = std::max(bytes_max_, document_bytes);
+    EVERSTEP_ASSERT(kept_ <= orders_.size());
     if (kept_ == orders_.size()) orders_.emplace_back();
     return orders_[kept_];
   }
@@ -209,6 +210,7 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
       if (usable_event) orders.Keep();
     }
     auto placed = authority_.Await(authority_.Submit(orders.kept(), scope));
+    EVERSTEP_ASSERT(placed.size() == orders.kept().size());
     std::size_t next = 0;
     for (std::optional<Error>& error : unusable) {
       if (error) {
@@ -223,6 +225,7 @@ std::vector<Result<Appended>> EmbeddedLog::AppendAll(Dialect dialect,
       answers.push_back(ToAppended(std::move(run_id), std::move(answer)));
       ++next;
     }
+    EVERSTEP_ASSERT(next == placed.size());
   }
   return answers;
 }
@@ -241,6 +244,7 @@ Result<EventPage> EmbeddedLog::Read(const EventRequest& request) {
   page.more = events->size() > limit || cut;
   if (events->size() > limit) events->pop_back();
   page.next_after = events->empty() ? request.after : events->back().seq.value();
+  EVERSTEP_ASSERT(page.next_after >= request.after);
   for (const Event& event : *events) AddViews(request.dialect, *run, event, page.events);
   return page;
 }
@@ -389,6 +393,7 @@ Result<std::uint64_t> EmbeddedLog::ApplyRetention(const RetentionPolicy& policy)
   if (!claims) return claims.error();
   std::uint64_t removed = 0;
   for (const RunStatus status : statuses) {
+    EVERSTEP_ASSERT(IsTerminal(status));
     RunQuery query;
     query.tenant_id = policy.tenant_id;
     query.status = status;
@@ -408,6 +413,7 @@ Result<std::uint64_t> EmbeddedLog::ApplyRetention(const RetentionPolicy& policy)
       reader.reset();
       const auto purged = authority_.Purge(old, now - policy.tombstones_for);
       if (!purged) return purged.error();
+      EVERSTEP_ASSERT(*purged <= old.size());
       removed += *purged;
       query.cursor = page->cursor;
     } while (!query.cursor.empty());

@@ -1,5 +1,6 @@
 #include "engine/event_subscription.h"
 
+#include "base/assert.h"
 #include "engine/event_view.h"
 #include "engine/projector.h"
 
@@ -51,6 +52,7 @@ Result<std::vector<LogEvent>> EventSubscription::ReadOn(std::size_t limit) {
   if (run_id_.value().empty()) {
     Position position(after_);
     auto events = ReadAlongOutbox(*reader, "", dialect_, limit, position);
+    EVERSTEP_ASSERT(position.value() >= after_);
     after_ = position.value();
     return events;
   }

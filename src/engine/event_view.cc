@@ -1,5 +1,6 @@
 #include "engine/event_view.h"
 
+#include "base/assert.h"
 #include "event/catalogue.h"
 
 namespace everstep {
@@ -58,6 +59,7 @@ Result<std::vector<LogEvent>> ReadAlongOutbox(StateReader& reader, const RunsOf&
     if (!run) return std::move(run).error();
     if (!*run) continue;  // removed by retention
     if (!runs.Has((*run)->state.scope)) continue;
+    EVERSTEP_ASSERT(entry.first_seq <= entry.last_seq);
     EventQuery query;
     query.after = EventSeq(entry.first_seq.value() - 1);
     query.until = entry.last_seq;

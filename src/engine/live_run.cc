@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "event/idempotency_key.h"
 
 namespace everstep {
@@ -80,6 +81,9 @@ std::shared_ptr<CommitUnit> LiveRun::NewUnit() {
 
 void LiveRun::Submitted(std::shared_ptr<CommitUnit> unit) {
   DropSettled();
+  EVERSTEP_ASSERT(unit->change.run_no == stored_.run_no && stored_.run_no != RunNo());
+  EVERSTEP_ASSERT(unit->change.state.last_seq == stored_.state.last_seq);
+  EVERSTEP_ASSERT(pending_.empty() || pending_.back()->change.position < unit->change.position);
   stored_.state.updated_at = unit->change.state.updated_at;
   stored_.state.created_at = unit->change.state.created_at;
   pending_.push_back(std::move(unit));
@@ -93,6 +97,7 @@ bool LiveRun::AtRest() {
 }
 
 void LiveRun::TrimEntities() {
+  EVERSTEP_ASSERT(pending_.empty());
   if (entities_.size() <= kEntitiesKept) return;
   entities_.clear();
   complete_ = false;

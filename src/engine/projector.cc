@@ -1,5 +1,6 @@
 #include "engine/projector.h"
 
+#include "base/assert.h"
 #include "engine/run_snapshot.h"
 #include "event/catalogue.h"
 
@@ -19,7 +20,9 @@ bool DetectNonContiguous(EventSeq last, EventSeq next) { return next != Next(las
 
 void Projection::Apply(const Event& event) {
   const RunStatus before = fold_.run().status;
-  if (fold_.Apply(event) != RunFold::Applied::kInvalid) return;
+  const RunFold::Applied applied = fold_.Apply(event);
+  EVERSTEP_ASSERT(watermark() >= event.seq);
+  if (applied != RunFold::Applied::kInvalid) return;
   alerts_.push_back(
       {"INVALID_TRANSITION", "P2", run_.run_id.value(),
        Describe(event) + " is not valid in state " + std::string(Name(before)) + "; ignored"});
@@ -53,6 +56,7 @@ Projection IncrementalProject(const Projection& projection, std::span<const Even
       return next;
     }
     next.Apply(event);
+    EVERSTEP_ASSERT(next.watermark() == event.seq);
   }
   return next;
 }

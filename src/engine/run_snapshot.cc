@@ -59,6 +59,7 @@ void Concatenate(std::string& all, std::string_view array) {
   const auto begin = array.find_first_not_of(" \t\r\n", array.find('[') + 1);
   const auto end = array.rfind(']');
   if (array.empty() || begin >= end) return;
+  EVERSTEP_ASSERT(all.ends_with(']'));
   all.pop_back();
   if (all.size() > 1) all.push_back(',');
   all.append(array.substr(begin, end - begin)).push_back(']');

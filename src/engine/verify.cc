@@ -1,5 +1,6 @@
 #include "engine/verify.h"
 
+#include "base/assert.h"
 #include "engine/projector.h"
 #include "event/catalogue.h"
 #include "machine/run_fold.h"
@@ -47,6 +48,7 @@ bool Replay(StateReader& reader, const StoredRun& run, RunFold& fold, VerifyRepo
       }
     }
     query.after = events->back().seq;
+    EVERSTEP_ASSERT(expected == Next(query.after));
   }
   return true;
 }
