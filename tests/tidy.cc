@@ -77,6 +77,10 @@ constexpr std::array kBannedCalls = {
     BannedCall{".RemoveSink(", WritesToTheStore, "only the committer writes; give it an order"},
 };
 
+constexpr std::array<std::string_view, 3> kAssertingModules = {"src/engine", "src/run",
+                                                               "src/store"};
+constexpr std::size_t kAssertionsPer1000Lines = 10;
+
 constexpr std::array<std::string_view, 4> kLeftovers = {"TODO", "FIXME", "XXX", "HACK"};
 
 struct UnclearWord {
@@ -262,6 +266,27 @@ std::vector<Finding> FindRepeatedTypes(const std::vector<SourceFile>& files) {
         findings.push_back({file.path, 0, "a type " + name + " is in " + place->second + " too"});
       }
     }
+  }
+  return findings;
+}
+
+std::vector<Finding> FindTooFewAssertions(const std::vector<SourceFile>& files) {
+  std::vector<Finding> findings;
+  for (const std::string_view module : kAssertingModules) {
+    std::size_t lines = 0;
+    std::vector<Finding> assertions;
+    for (const SourceFile& file : files) {
+      if (!IsBelow(file, module) || !IsCode(file) || IsTest(file)) continue;
+      lines += Lines(file.text).size();
+      const std::string code = CodeOnly(file.text);
+      FindWords(file, code, "EVERSTEP_ASSERT", {}, assertions);
+      FindWords(file, code, "static_assert", {}, assertions);
+    }
+    if (assertions.size() * 1000 >= lines * kAssertionsPer1000Lines) continue;
+    findings.push_back({std::string(module), 0,
+                        std::to_string(assertions.size()) + " assertions in " +
+                            std::to_string(lines) + " lines; add some, at least " +
+                            std::to_string(kAssertionsPer1000Lines) + " per 1,000 are required"});
   }
   return findings;
 }

@@ -36,6 +36,10 @@ std::vector<Finding> FindUnguardedHeader(const SourceFile& file);
 // the linker silently uses one of the two for both.
 std::vector<Finding> FindRepeatedTypes(const std::vector<SourceFile>& files);
 
+// The modules that write, decide and execute (store, engine, run) if they have fewer than 10
+// assertions per 1,000 lines, tests excluded.
+std::vector<Finding> FindTooFewAssertions(const std::vector<SourceFile>& files);
+
 // Error codes without a page, and pages without an error code. `pages` are file names.
 std::vector<Finding> CompareErrorPages(const std::set<std::string>& codes,
                                        const std::set<std::string>& pages);

@@ -53,6 +53,11 @@ TEST(TidyTest, EveryTypeHasAUniqueName) {
   EXPECT_TRUE(findings.empty()) << ToString(findings);
 }
 
+TEST(TidyTest, WhatMustNotGoWrongIsAsserted) {
+  const std::vector<Finding> findings = FindTooFewAssertions(Sources());
+  EXPECT_TRUE(findings.empty()) << ToString(findings);
+}
+
 TEST(TidyTest, TypesOfTheSameNameAreFound) {
   EXPECT_EQ(
       FindRepeatedTypes(
@@ -209,6 +214,21 @@ TEST(TidyRulesTest, TestFilesThatAssertNothingAreFound) {
 TEST(TidyRulesTest, UnguardedHeadersAreFound) {
   EXPECT_NE(Planted(FindUnguardedHeader, "src/a.h", "// #pragma once\nint F();\n"), "");
   EXPECT_EQ(Planted(FindUnguardedHeader, "src/a.h", "// A\n#pragma once\nint F();\n"), "");
+}
+
+TEST(TidyRulesTest, ModulesWithTooFewAssertionsAreFound) {
+  const std::string lines(99, '\n');
+  const SourceFile with{"src/store/a.cc", "EVERSTEP_ASSERT(x);\n" + lines};
+  const SourceFile compile_time{"src/store/b.h", "static_assert(x);\n" + lines};
+  const SourceFile without{"src/store/c.cc", "// EVERSTEP_ASSERT(x);\n" + lines};
+  EXPECT_EQ(ToString(FindTooFewAssertions({with, compile_time})), "");
+  EXPECT_EQ(ToString(FindTooFewAssertions({with, compile_time, without})),
+            "src/store: 2 assertions in 300 lines; add some, at least 10 per 1,000 are required\n");
+  // Tests and other modules are not counted.
+  const SourceFile test{"src/store/c_test.cc", without.text};
+  const SourceFile elsewhere{"src/storefront/c.cc", without.text};
+  EXPECT_EQ(ToString(FindTooFewAssertions({with, test, elsewhere})), "");
+  EXPECT_NE(ToString(FindTooFewAssertions({{"src/run/a.h", "int x;\n"}, with})), "");
 }
 
 TEST(TidyRulesTest, MissingAndSurplusErrorPagesAreFound) {

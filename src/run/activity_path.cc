@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kReserved = "%/[]#|";
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 constexpr std::size_t kDigestDigits = 32;
+static_assert(kDigestDigits <= 2 * sizeof(Sha256Digest));
+static_assert(kDigestDigits + 1 < kNameCharactersMax);
 
 // Also what a name in the log must not contain: '|' and control characters (U+0080 to U+009F begin
 // with the byte C2).

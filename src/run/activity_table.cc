@@ -49,6 +49,7 @@ ActivityNo ActivityTable::Add(std::string_view id) {
   Activity& activity = activities_.emplace_back();
   activity.id = id;
   by_id_.emplace(activity.id, no);
+  EVERSTEP_ASSERT(by_id_.size() == activities_.size());
   return no;
 }
 

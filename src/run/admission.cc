@@ -124,6 +124,7 @@ Admission::Entry* Admission::Head() {
 RunLease Admission::Lease(Entry& entry) {
   const auto popped = queue_.Pop();
   EVERSTEP_ASSERT(popped == entry.number);
+  EVERSTEP_ASSERT(entry.state == Entry::State::kQueued);
   entry.state = Entry::State::kLeased;
   entry.epoch = LeaseEpoch(++last_epoch_);
   entry.leased_at = now_;
@@ -155,7 +156,8 @@ std::optional<Timestamp> Admission::NextWake(Timestamp now) {
 bool Admission::Confirm(const RunId& run_id, LeaseEpoch epoch) {
   Entry* const entry = FindLeased(run_id, epoch);
   if (entry == nullptr) return false;
-  leases_.erase({entry->leased_at, entry->number});
+  const std::size_t ended = leases_.erase({entry->leased_at, entry->number});
+  EVERSTEP_ASSERT(ended == 1);
   entry->state = Entry::State::kRunning;
   return true;
 }
@@ -238,6 +240,7 @@ Timestamp Admission::QueuedAt(const RunId& run_id) const {
 
 Admission::Entry& Admission::Add(const AdmissionRun& run, Timestamp queued_at) {
   auto& entry = runs_[run.run_id];
+  EVERSTEP_ASSERT(entry == nullptr);
   entry = std::make_unique<Entry>();
   entry->run = run;
   entry->path = scopes_.Join(run.tenant, run.project, run.key);
@@ -248,6 +251,7 @@ Admission::Entry& Admission::Add(const AdmissionRun& run, Timestamp queued_at) {
 }
 
 void Admission::Enqueue(Entry& entry) {
+  EVERSTEP_ASSERT(entry.state == Entry::State::kNew);
   entry.state = Entry::State::kQueued;
   const auto open = [&](std::size_t level) {
     AdmissionScope* const scope = entry.path[level];
@@ -270,6 +274,7 @@ void Admission::Enqueue(Entry& entry) {
 }
 
 void Admission::Delay(Entry& entry, Timestamp until) {
+  EVERSTEP_ASSERT(entry.state == Entry::State::kNew);
   entry.state = Entry::State::kDelayed;
   entry.until = until;
   delayed_.emplace(until, entry.number);
@@ -277,11 +282,14 @@ void Admission::Delay(Entry& entry, Timestamp until) {
 }
 
 void Admission::LeavePending(Entry& entry) {
+  EVERSTEP_ASSERT(entry.pending());
   if (entry.state == Entry::State::kDelayed) {
     delayed_.erase({entry.until, entry.number});
+    EVERSTEP_ASSERT(entry.tenant().delayed > 0);
     --entry.tenant().delayed;
   } else {
-    queue_.Remove(entry.number);
+    const bool removed = queue_.Remove(entry.number);
+    EVERSTEP_ASSERT(removed && entry.tenant().queued > 0);
     for (AdmissionScope* const scope : entry.path) {
       if (scope != nullptr) --scope->queued;
     }
@@ -290,6 +298,7 @@ void Admission::LeavePending(Entry& entry) {
 }
 
 void Admission::LeaveRunning(Entry& entry) {
+  EVERSTEP_ASSERT(entry.state == Entry::State::kLeased || entry.state == Entry::State::kRunning);
   if (entry.state == Entry::State::kLeased) leases_.erase({entry.leased_at, entry.number});
   for (AdmissionScope* const scope : entry.path) {
     if (scope != nullptr) scope->End();
@@ -307,6 +316,7 @@ void Admission::Drop(Entry& entry) {
   scopes_.Leave(entry.path, now_);
   by_number_.erase(entry.number);
   runs_.erase(runs_.find(entry.run.run_id));
+  EVERSTEP_ASSERT(runs_.size() == by_number_.size());
 }
 
 Admission::Entry* Admission::Find(const RunId& run_id) const {
@@ -344,6 +354,7 @@ void Admission::LeasesSinceClockStep() {
     entry.leased_at = std::min(leased_at, now_);
     leases.emplace(entry.leased_at, number);
   }
+  EVERSTEP_ASSERT(leases.size() == leases_.size());
   leases_ = std::move(leases);
 }
 
@@ -385,6 +396,7 @@ AdmissionBlock Admission::WhyPending(const Entry& entry) const {
             .message = "does not start before " + FormatTimestamp(entry.until),
             .wakes_at = entry.until};
   }
+  EVERSTEP_ASSERT(entry.state == Entry::State::kQueued);
   const std::uint64_t ahead = queue_.Position(entry.number) - 1;
   const std::string runs = std::to_string(ahead) + (ahead == 1 ? " run" : " runs");
   if (auto block = BlockOf(entry)) {

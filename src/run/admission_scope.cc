@@ -28,6 +28,7 @@ std::string_view ToString(AdmissionLevel level) {
     case AdmissionLevel::kKey:
       return "key";
   }
+  EVERSTEP_ASSERT(false && "an unknown level");
   return "";
 }
 
@@ -44,6 +45,7 @@ std::string_view ToString(AdmissionBound bound) {
     case AdmissionBound::kTime:
       return "time";
   }
+  EVERSTEP_ASSERT(false && "an unknown bound");
   return "";
 }
 
@@ -89,6 +91,7 @@ std::string AdmissionScope::Sentence(AdmissionBound bound, Timestamp now) {
 }
 
 void AdmissionScope::Start(const RunId& run_id, Timestamp now) {
+  EVERSTEP_ASSERT(running_max_ == 0 || running_ < running_max_);
   Resume(run_id);
   if (bucket_) {
     const bool taken = bucket_->TryTake(now);

@@ -81,6 +81,7 @@ void AdmissionScopes::Update(AdmissionScope& scope, Timestamp now) {
   if (scope.level() == AdmissionLevel::kEngine) return;
   ClearWake(scope);
   if (scope.members == 0) {
+    EVERSTEP_ASSERT(scope.queued == 0 && scope.delayed == 0 && scope.running() == 0);
     const Timestamp forget_at = scope.ForgetAt(now);
     if (forget_at <= now) {
       scopes_.erase(ScopeKey(scope));
@@ -115,7 +116,8 @@ void AdmissionScopes::SetGate(const AdmissionScope& scope, bool open) {
 
 void AdmissionScopes::ClearWake(AdmissionScope& scope) {
   if (!scope.wake_at) return;
-  (scope.cooling ? cooling_ : wakes_).erase({*scope.wake_at, &scope});
+  const std::size_t removed = (scope.cooling ? cooling_ : wakes_).erase({*scope.wake_at, &scope});
+  EVERSTEP_ASSERT(removed == 1);
   scope.wake_at.reset();
   scope.cooling = false;
 }

@@ -98,11 +98,14 @@ Execution::Execution(RunId run_id, std::shared_ptr<const CompiledProgram> progra
       compiled_(std::move(program)),
       program_(compiled_->Instantiate(state_)),
       tools_(tools),
-      options_(options) {}
+      options_(options) {
+  EVERSTEP_ASSERT(program_ != nullptr);
+}
 
 Execution::~Execution() = default;
 
 void Execution::Apply(const Event& event) {
+  EVERSTEP_ASSERT(program_ != nullptr && event.seq == Next(state_.run.last_seq));
   folded_bytes_ += kBytesPerEvent + event.payload.size();
   if (!IsKnown(event.type)) {
     state_.run.last_seq = event.seq;
@@ -136,6 +139,7 @@ std::string Execution::Encode(std::size_t bytes_max) const {
 }
 
 bool Execution::Decode(std::string_view bytes) {
+  EVERSTEP_ASSERT(state_.run.last_seq == EventSeq());
   StateDecoder codec(bytes);
   std::uint32_t version = 0;
   codec(version);
@@ -157,6 +161,7 @@ Event Execution::NewEvent(const Turn& turn, EventType type, std::string entity_i
 }
 
 void Execution::Emit(Turn& turn, Event event) {
+  EVERSTEP_ASSERT(!IsTerminal(status()) || event.facts.escalation);
   AddOperations(kOperationsPerEvent + event.payload.size() / kBytesPerOperation);
   event.seq = Next(state_.run.last_seq);
   Apply(event);
@@ -197,6 +202,7 @@ std::set<std::string> Execution::RunningIds() const {
 // ---- orders
 
 void Execution::Queue(Turn& turn, const RunOrigin& origin) {
+  EVERSTEP_ASSERT(status() == RunStatus::kAbsent);
   state_.scope = origin.scope;
   Event event = NewEvent(turn, EventType::kRunQueued, {});
   event.payload = QueuedPayload(compiled_->ref(), origin);
@@ -207,6 +213,7 @@ void Execution::Queue(Turn& turn, const RunOrigin& origin) {
 
 void Execution::Approve(Turn& turn, const Actor& actor, std::string_view reason,
                         Timestamp queued_at) {
+  EVERSTEP_ASSERT(status() == RunStatus::kPending);
   Event event = NewEvent(turn, EventType::kRunApproved, {});
   JsonWriter json(event.payload);
   json.BeginObject();
@@ -218,6 +225,7 @@ void Execution::Approve(Turn& turn, const Actor& actor, std::string_view reason,
 }
 
 void Execution::Begin(Turn& turn) {
+  EVERSTEP_ASSERT(status() == RunStatus::kPending || status() == RunStatus::kApproved);
   Event event = NewEvent(turn, EventType::kRunStarted, {});
   event.facts.started_at = turn.now;
   event.payload = StartedPayload(*compiled_, state_.run.origin, state_.scope, turn.now);
@@ -314,6 +322,7 @@ bool Execution::AdvanceOne(Turn& turn) {
 
 // Activities that could not request a slot while too many others did.
 bool Execution::AdvanceRequests(Turn& turn) {
+  EVERSTEP_ASSERT(unasked_.size() <= asked_.size());
   const bool waits = unasked_.empty() || asked_.size() - unasked_.size() >= kRequestsMax;
   if (!turn.may_start || waits) return false;
   const ActivityNo no = unasked_.begin()->second;
@@ -342,6 +351,7 @@ bool Execution::AdvanceConflicts(Turn& turn) {
 }
 
 void Execution::Skip(Turn& turn, ActivityNo no, std::string_view code, std::string_view reason) {
+  EVERSTEP_ASSERT(!at(no).running());
   const bool attempted = at(no).failed();
   Event event = NewEvent(turn, EventType::kStepSkipped, IdOf(no));
   event.logical_attempt = attempted ? at(no).logical_attempt + 1 : 1;

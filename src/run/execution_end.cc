@@ -81,6 +81,7 @@ void Execution::Finish(Turn& turn, ActivityNo no, const TaskOutcome& outcome) {
 // The attempt is over: its place in this process is free.
 void Execution::LeaveProcess(Turn& turn, ActivityNo no) {
   ClearDeadlines(no);
+  EVERSTEP_ASSERT(!(asked_.contains(no) && slots_.contains(no)));
   under_way_.erase(no);
   missing_.erase(no);
   if (ForgetRequest(no)) turn.effects.freed_slots.push_back(IdOf(no));
@@ -88,6 +89,7 @@ void Execution::LeaveProcess(Turn& turn, ActivityNo no) {
 }
 
 void Execution::CompleteActivity(Turn& turn, ActivityNo no, const TaskOutcome& outcome) {
+  EVERSTEP_ASSERT(outcome.succeeded);
   LeaveProcess(turn, no);
   const Activity& activity = at(no);
   EVERSTEP_ASSERT(activity.running());
@@ -107,6 +109,7 @@ void Execution::CompleteActivity(Turn& turn, ActivityNo no, const TaskOutcome& o
     json.EndObject();
   }
   Emit(turn, std::move(event));
+  EVERSTEP_ASSERT(at(no).status == EntityStatus::kSuccess);
 }
 
 std::optional<std::size_t> Execution::RetryRuleFor(ActivityNo no,
@@ -125,6 +128,7 @@ std::optional<std::size_t> Execution::RetryRuleFor(ActivityNo no,
 }
 
 void Execution::FailActivity(Turn& turn, ActivityNo no, const TaskOutcome& outcome) {
+  EVERSTEP_ASSERT(!outcome.succeeded);
   LeaveProcess(turn, no);
   const Activity& activity = at(no);
   EVERSTEP_ASSERT(activity.running());
@@ -157,6 +161,7 @@ void Execution::FailActivity(Turn& turn, ActivityNo no, const TaskOutcome& outco
   if (!outcome.details.empty()) json.RawMember("details", outcome.details);
   json.EndObject();
   Emit(turn, std::move(event));
+  EVERSTEP_ASSERT(at(no).failed() && at(no).will_retry == rule.has_value());
   if (due_at != Timestamp{}) EmitWait(turn, PurposeId("retry", IdOf(no), next), due_at);
 }
 
@@ -205,6 +210,7 @@ void Execution::WithdrawRequests(Turn& turn) {
 // Ends what waits for time or an answer, and what was lost with its process: some of it per call.
 void Execution::StopWaiting(Turn& turn) {
   constexpr int kAtOnce = 64;  // there may be any number of them
+  EVERSTEP_ASSERT(!waiting_stopped_ && IsEnding());
   const std::set<ActivityNo>& running = state_.activities.running();
   for (int i = 0; i < kAtOnce; ++i) {
     const auto next = running.lower_bound(waiting_stopped_to_);
@@ -226,6 +232,7 @@ void Execution::StopWaiting(Turn& turn) {
 }
 
 void Execution::StopTools(Turn& turn, bool force) {
+  EVERSTEP_ASSERT(stops_sent_ == (force ? 1 : 0));
   if (stops_sent_ == 0) stops_sent_at_ = turn.now;
   stops_sent_ = force ? 2 : 1;
   for (const auto& [no, delivery] : under_way_) {
@@ -238,6 +245,7 @@ void Execution::StopTools(Turn& turn, bool force) {
 
 // They were asked to stop, then forced, and still do not report.
 void Execution::GiveUpOnTools(Turn& turn) {
+  EVERSTEP_ASSERT(stops_sent_ == 2);
   const std::map<ActivityNo, Delivery> silent = under_way_;
   for (const auto& [no, delivery] : silent) {
     if (OutlivesEnding(no)) continue;
@@ -271,6 +279,7 @@ bool Execution::AdvanceUndo(Turn& turn) {
     case Program::Undo::What::kStart:
       break;
   }
+  EVERSTEP_ASSERT(undo.no != kNoActivity);
   if (missing_.contains(undo.no) || asked_.contains(undo.no) || !turn.may_start) return false;
   if (status() == RunStatus::kPaused) {
     Emit(turn, NewEvent(turn, EventType::kRunResumed, {}));
@@ -281,6 +290,7 @@ bool Execution::AdvanceUndo(Turn& turn) {
 }
 
 void Execution::EndRun(Turn& turn) {
+  EVERSTEP_ASSERT(state_.run.is_ending() && state_.activities.running().empty());
   const RunProgress& run = state_.run;
   if (run.ending == Ending::kCancelling) {
     Event event = NewEvent(turn, EventType::kRunCancelled, {});

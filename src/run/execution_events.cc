@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "flow/operations_done.h"
 #include "run/execution.h"
@@ -39,6 +40,7 @@ void Execution::WaitDue(Turn& turn, std::string_view wait_id) {
   }
   const std::string id(wait_id);
   Emit(turn, NewEvent(turn, EventType::kWaitCompleted, id));
+  EVERSTEP_ASSERT(!state_.activities.waits().contains(id));
   if (id == "start") {
     turn.effects.start_due = true;
     return;
@@ -134,6 +136,7 @@ void Execution::ChildEnded(Turn& turn, const ChildEnd& end) {
 
 void Execution::SetDeadlines(ActivityNo no, Timestamp now) {
   Delivery& delivery = under_way_.at(no);
+  EVERSTEP_ASSERT(!delivery.taken);
   delivery.taken = true;
   const ActivitySpec& spec = program_->SpecOf(no);
   if (spec.timeout && !spec.answered_by_hook) {
@@ -226,6 +229,7 @@ void Execution::Tick(Turn& turn) {
 
 void Execution::DeadlinePassed(Turn& turn, const Deadline& deadline) {
   const ActivityNo no = deadline.no;
+  EVERSTEP_ASSERT(under_way_.contains(no) && deadline.at <= turn.now);
   const bool lease = deadline.lease;
   if (lease && !program_->SpecOf(no).answered_by_hook) {
     LetGo(turn, no);
@@ -277,6 +281,7 @@ void Execution::GoOn(Turn& turn) {
 }
 
 void Execution::TakeOver(const Execution& before, const std::set<std::string>& slots) {
+  EVERSTEP_ASSERT(run_id() == before.run_id() && under_way_.empty() && slots_.empty());
   for (const std::string& id : slots) slots_.insert(state_.activities.Add(id));
   drain_alerted_ = before.drain_alerted_;
   for (const auto& [then, delivery] : before.under_way_) {
@@ -291,6 +296,7 @@ void Execution::TakeOver(const Execution& before, const std::set<std::string>& s
 // What waits to request a slot is ready again after the fold, except for deliveries: their
 // activities run by the log.
 void Execution::Shed() {
+  EVERSTEP_ASSERT(program_ != nullptr && shed_ids_.empty());
   for (auto next = unasked_.begin(); next != unasked_.end();) {
     const auto unasked = next++;
     if (at(unasked->second).running()) continue;
@@ -307,6 +313,8 @@ void Execution::Shed() {
 }
 
 void Execution::TakeOverShed(const Execution& shed) {
+  EVERSTEP_ASSERT(run_id() == shed.run_id() && shed.program_ == nullptr);
+  EVERSTEP_ASSERT(under_way_.empty() && asked_.empty() && slots_.empty());
   std::map<ActivityNo, ActivityNo> here;
   for (const auto& [no, id] : shed.shed_ids_) here[no] = program_->NumberOf(id);
   const auto number = [&here](ActivityNo no) { return here.at(no); };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "run/execution.h"
 #include "run/merged_members.h"
@@ -131,6 +132,7 @@ std::optional<OrderRefusal> Execution::EmergencyStop(Turn& turn, const SignalOrd
     LetGo(turn, no);
     CancelAttempt(turn, no, "emergency stop", false);
   }
+  EVERSTEP_ASSERT(state_.activities.running().empty() && under_way_.empty() && slots_.empty());
   for (const ActivityNo no : asked_) turn.effects.freed_slots.push_back(IdOf(no));
   asked_.clear();
   unasked_.clear();

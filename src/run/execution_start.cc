@@ -89,6 +89,7 @@ bool Execution::StartWithGivenResult(Turn& turn, ActivityNo no) {
 }
 
 bool Execution::GetSlot(Turn& turn, ActivityNo no, const std::string& concurrency_key) {
+  EVERSTEP_ASSERT(!slots_.contains(no) && !asked_.contains(no));
   const ActivitySpec& spec = program_->SpecOf(no);
   if (!tools_.Has(spec.kind)) {
     missing_.insert(no);
@@ -167,11 +168,13 @@ void Execution::EmitStarted(Turn& turn, ActivityNo no, std::string payload) {
   event.logical_attempt = at(no).logical_attempt + 1;
   event.payload = std::move(payload);
   Emit(turn, std::move(event));
+  EVERSTEP_ASSERT(at(no).running() && at(no).engine_attempt == 1);
 }
 
 void Execution::Dispatch(Turn& turn, ActivityNo no) {
   const ActivitySpec& spec = program_->SpecOf(no);
   const Activity& activity = at(no);
+  EVERSTEP_ASSERT(Runs(TaskOf(no)) && !under_way_.contains(no));
   Task task;
   task.id = TaskOf(no);
   task.kind = spec.kind;
@@ -231,6 +234,7 @@ void Execution::Redeliver(Turn& turn, ActivityNo no) {
   event.logical_attempt = at(no).logical_attempt;
   event.engine_attempt = at(no).engine_attempt + 1;
   Emit(turn, std::move(event));
+  EVERSTEP_ASSERT(at(no).engine_attempt > 1);
   Dispatch(turn, no);
 }
 
@@ -282,6 +286,7 @@ void Execution::StartHook(Turn& turn, ActivityNo no, const AttemptSpec& attempt)
 }
 
 void Execution::OpenHook(Turn& turn, ActivityNo no, const HookAsk& ask) {
+  EVERSTEP_ASSERT(at(no).running() && !ask.token.empty());
   Event hook =
       NewEvent(turn, EventType::kHookCreated, PurposeId("hook", IdOf(no), at(no).logical_attempt));
   hook.parent_id = IdOf(no);

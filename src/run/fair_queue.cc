@@ -89,6 +89,7 @@ void FairQueue::Push(const Item& item, Gates gates) {
   const bool is_new = places_.emplace(item.id, Place{&lane, rank}).second;
   EVERSTEP_ASSERT(is_new);
   arrivals_.emplace(rank.arrived, rank.id);
+  EVERSTEP_ASSERT(arrivals_.size() == places_.size());
   lane.items.insert(rank);
   tenant.items.insert(rank);
   tenant.open = gates.tenant_open;
@@ -133,6 +134,7 @@ FairQueue::Lane& FairQueue::LaneOf(Tenant& tenant, const Item& item) {
 
 std::optional<std::uint64_t> FairQueue::Peek() const {
   if (ready_.empty()) return std::nullopt;
+  EVERSTEP_ASSERT(!ready_.begin()->second->ready.empty());
   return ready_.begin()->second->ready.begin()->first.id;
 }
 
@@ -141,6 +143,7 @@ std::optional<std::uint64_t> FairQueue::Pop() {
   if (!id) return std::nullopt;
   Tenant& tenant = *ready_.begin()->second;
   ready_.erase(ready_.begin());
+  EVERSTEP_ASSERT(tenant.virtual_time >= virtual_time_);
   virtual_time_ = tenant.virtual_time;
   tenant.virtual_time += tenant.stride;
   tenant.shown = tenant.turn();
@@ -161,8 +164,9 @@ void FairQueue::TakeOut(std::unordered_map<std::uint64_t, Place>::iterator place
   Tenant& tenant = *lane->group->tenant;
   places_.erase(place);
   arrivals_.erase({rank.arrived, rank.id});
-  lane->items.erase(rank);
+  const std::size_t removed = lane->items.erase(rank);
   tenant.items.erase(rank);
+  EVERSTEP_ASSERT(removed == 1 && arrivals_.size() == places_.size());
   Publish(*lane);
   if (lane->items.empty()) Forget(*lane);
   // Its last turn is in the past, so nothing is lost by forgetting it.
@@ -206,6 +210,7 @@ void FairQueue::Publish(Tenant& tenant) {
 }
 
 void FairQueue::Forget(Lane& lane) {
+  EVERSTEP_ASSERT(lane.items.empty() && !lane.shown);
   Group& group = *lane.group;
   Tenant& tenant = *group.tenant;
   if (const auto gate = tenant.gates.find(lane.key); gate != tenant.gates.end()) {

@@ -72,6 +72,7 @@ std::vector<LaneOrder> Lane::TakeOrders() {
 
 bool Lane::Turn() {
   now_ = world_.clock.Now();
+  EVERSTEP_ASSERT(touched_.empty());
   std::vector<LaneOrder> orders = TakeOrders();
   if (orders.empty() && own_.empty() && done_.empty() && waiting_.empty()) return false;
   spent_ = 0;
@@ -84,6 +85,7 @@ bool Lane::Turn() {
   waiting_count_.store(waiting_.size());
   Commit();
   ShedRuns();
+  EVERSTEP_ASSERT(touched_.empty());  // nothing undecided is left for the next turn
   if (store_full_ && again_.empty()) {
     store_full_ = false;
     if (!store_stopped_) SetStoreFault(std::nullopt);
@@ -157,6 +159,7 @@ void Lane::HandleWaiting() {
 std::uint64_t Lane::HandleAndSpend(LaneOrder order) {
   const std::uint64_t before = OperationsDone();
   Handle(std::move(order));
+  static_assert(kCostPerOrder < kCostPerTurn);
   const std::uint64_t cost = kCostPerOrder + (OperationsDone() - before);
   spent_ += cost;
   return cost;
@@ -195,6 +198,7 @@ void Lane::Handle(LaneOrder order) {
   if (!found) return Refuse(order, found.error());
   if (*found == nullptr) return HandleLater(std::move(order));
   Resident& resident = **found;
+  EVERSTEP_ASSERT(!resident.shed);
   if (auto* look = std::get_if<LookOrder>(&order.what)) {
     // A look takes time in proportion to the run and its plan, which may be large.
     AddOperations(resident.run->bytes() / kBytesPerOperationOfLook +
@@ -220,6 +224,7 @@ void Lane::Handle(LaneOrder order) {
 }
 
 Execution::Turn& Lane::TurnOf(Resident& resident) {
+  EVERSTEP_ASSERT(resident.touched == resident.turn.has_value());
   if (!resident.touched) {
     resident.touched = true;
     touched_.push_back(&resident);
@@ -344,6 +349,7 @@ void Lane::Commit() {
       resident->turn->effects.dispatch.clear();
     }
     const auto placed = world_.authority.Await(std::move(submission));
+    EVERSTEP_ASSERT(placed.size() == writing.size());
     Measure(before, events);
     for (std::size_t i = 0; i < writing.size(); ++i) {
       if (!Settle(*writing[i], placed[i])) discarded.push_back(writing[i]);
@@ -377,6 +383,7 @@ bool Lane::Settle(Resident& resident, const Result<Placed>& placed) {
 // later; if the store has stopped, all are refused. The final RecoverOrder restores what no order
 // repeats: slots, deadlines and the results of immediate tools.
 void Lane::Discard(Resident& resident, const Error& error) {
+  EVERSTEP_ASSERT(resident.touched && !resident.shed);
   const RunId run_id = resident.run->run_id();
   std::vector<LaneOrder> orders = std::move(resident.orders);
   const bool recovers = std::ranges::any_of(orders, [](const LaneOrder& order) {
@@ -422,6 +429,7 @@ void Lane::FoldAgain(const Execution& before) {
     (void)world_.slots.Keep(run_id, {});
     return;
   }
+  EVERSTEP_ASSERT(*loaded != nullptr);
   Execution& run = *(*loaded)->run;
   run.TakeOver(before, world_.slots.Keep(run_id, run.RunningIds()));
   Reindex(**loaded);

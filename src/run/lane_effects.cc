@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "run/lane_resident.h"
 
 namespace everstep {
 
 void Lane::Release(Resident& resident) {
   Execution& run = *resident.run;
+  EVERSTEP_ASSERT(resident.touched && resident.durable == run.progress().last_seq);
   Effects effects = std::move(resident.turn->effects);
   auto answers = std::move(resident.answers);
   resident.answers.clear();
@@ -49,6 +51,7 @@ void Lane::Release(Resident& resident) {
 
 void Lane::Dispatch(std::vector<Task> tasks) {
   for (Task& task : tasks) {
+    EVERSTEP_ASSERT(task.id.logical_attempt > 0 && task.id.engine_attempt > 0);
     world_.counters.steps_started.fetch_add(1);
     if (task.id.engine_attempt > 1) world_.counters.steps_redelivered.fetch_add(1);
     if (world_.tools.Immediate(task.kind)) {

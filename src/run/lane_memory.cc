@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "run/lane_resident.h"
 
 namespace everstep {
@@ -34,19 +35,23 @@ void Lane::Use(Resident& resident) {
 void Lane::Forget(Resident& resident) {
   if (resident.program == nullptr) return;
   const auto program = programs_.find(resident.program.get());
+  EVERSTEP_ASSERT(program != programs_.end());
   if (--program->second == 0) {
     bytes_ -= resident.program->bytes();
     programs_.erase(program);
   }
   resident.program.reset();
+  EVERSTEP_ASSERT(bytes_ >= resident.bytes);
   bytes_ -= resident.bytes;
   world_.counters.run_bytes.fetch_sub(resident.bytes);
   const auto tenant = loaded_.find(resident.run->scope().tenant_id);
+  EVERSTEP_ASSERT(tenant != loaded_.end());
   if (--tenant->second == 0) loaded_.erase(tenant);
   by_use_.erase(resident.use);
 }
 
 void Lane::Shed(Resident& resident) {
+  EVERSTEP_ASSERT(!resident.touched && !resident.shed);
   Forget(resident);
   resident.goes_on = resident.run->more() || resident.computes == turns_;
   resident.run->Shed();
@@ -65,6 +70,7 @@ void Lane::ShedRuns() {
     if (!resident.run->more() && resident.computes != turns_) Shed(resident);
   }
   while (by_use_.size() > 1 && is_short(0)) Shed(*by_use_.back());
+  EVERSTEP_ASSERT(!by_use_.empty() || (bytes_ == 0 && programs_.empty() && loaded_.empty()));
 }
 
 // Returns true if the order only continues a run that was shed, and has to wait until other runs of

@@ -43,6 +43,7 @@ Result<Lane::Resident*> Lane::Find(const RunId& run_id) {
   if (known != residents_.end() && !known->second->shed) return known->second.get();
   Fold& fold = folds_[run_id];
   if (fold.turn == turns_) return nullptr;
+  EVERSTEP_ASSERT(fold.turn < turns_);
   fold.turn = turns_;
   auto loaded = Load(run_id, fold, kCostPerTurn);
   if (!loaded || *loaded != nullptr) ForgetFold(run_id);
@@ -76,6 +77,7 @@ Lane::Resident& Lane::Adopt(std::unique_ptr<Execution> run, Checkpoint checkpoin
     run->TakeOverShed(*resident.run);
     resident.run = std::move(run);
     resident.checkpoint = checkpoint;
+    resident.durable = resident.run->progress().last_seq;
     Use(resident);
     return resident;
   }
@@ -149,6 +151,7 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
     fold.after = query.after = events->back().seq;
   }
   if (!run) return Error{ErrorCode::kStoreCorrupt, "run " + run_id.value() + " has no events", {}};
+  EVERSTEP_ASSERT(run->progress().last_seq == query.after);
   return &Adopt(std::move(run), fold.checkpoint);
 }
 
@@ -186,6 +189,7 @@ std::shared_ptr<const std::string> Lane::CheckpointOf(Resident& resident, std::s
   }
   const bool unsure = resident.token_is_unsure || !resident.turn->effects.reserved.empty();
   if (options_.checkpoint_events == 0 || unsure || last.bytes > kBytesMax) return nullptr;
+  EVERSTEP_ASSERT(run.progress().last_seq >= last.seq);
   const std::uint64_t events = run.progress().last_seq.value() - last.seq.value();
   if (events < std::max<std::uint64_t>(options_.checkpoint_events, last.bytes / kBytesPerEvent)) {
     return nullptr;

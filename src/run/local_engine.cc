@@ -193,6 +193,7 @@ Timestamp LocalEngine::PollTimers(Timestamp now) {
   const auto next =
       timers_.Poll(now, kTimersPerPoll,
                    [this, now](Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
+                     EVERSTEP_ASSERT(due_at <= now);
                      const auto late = static_cast<std::uint64_t>((now - due_at).count());
                      timers_fired_.fetch_add(1);
                      lateness_us_sum_.fetch_add(late);
@@ -313,11 +314,13 @@ LocalEngine::Admitted LocalEngine::Admit(const RunId& run_id, const RunOrigin& o
       break;
     }
   }
+  EVERSTEP_ASSERT(!admitted.rejected || (!admitted.start && !must_keep));
   if (!admitted.start && !admitted.rejected) admitted.queued_at = admission_.QueuedAt(run_id);
   return admitted;
 }
 
 void LocalEngine::Started(const RunId& run_id, std::uint64_t epoch) {
+  EVERSTEP_ASSERT(epoch > 0);
   const std::lock_guard lock(admission_mutex_);
   (void)admission_.Confirm(run_id, LeaseEpoch(epoch));
 }
@@ -377,6 +380,7 @@ bool LocalEngine::Restored(const Execution& run) {
 }
 
 void LocalEngine::Ended(const Execution& run) {
+  EVERSTEP_ASSERT(IsTerminal(run.status()));
   const RunOrigin& origin = run.progress().origin;
   if (origin.parent.value().empty()) {
     bool others = false;

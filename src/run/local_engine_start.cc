@@ -4,6 +4,7 @@
 #include <future>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/sha256.h"
 #include "base/uuid.h"
 #include "event/identifier.h"
@@ -156,12 +157,14 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request,
     prepared.run_id = RunId(NewUuid(random_));
   }
   prepared.order.program = std::move(program);
+  EVERSTEP_ASSERT(!prepared.run_id.value().empty() && prepared.order.program != nullptr);
   return prepared;
 }
 
 // ---- children
 
 void LocalEngine::StartChild(const ChildOrder& child) {
+  EVERSTEP_ASSERT(!child.run_id.value().empty() && !child.origin.parent.value().empty());
   if (child.program.sha256.empty()) {
     return ChildMissed(child,
                        {ErrorCode::kPlanUnavailable, "the plan of the child run is unknown", {}});

@@ -37,6 +37,7 @@ void OrderQueue::PushFront(LaneOrder order, const TenantOf& tenant_of) {
 
 LaneOrder OrderQueue::Pop() {
   EVERSTEP_ASSERT(!empty());
+  EVERSTEP_ASSERT(quantum_ > 0 && turns_.size() == tenants_.size());
   // Terminates: each round reduces a tenant's debt by one quantum.
   while (turns_.front()->left <= 0) {
     Tenant* const over = turns_.front();
@@ -45,15 +46,18 @@ LaneOrder OrderQueue::Pop() {
     turns_.push_back(over);
   }
   Tenant& tenant = *turns_.front();
+  EVERSTEP_ASSERT(!tenant.orders.empty());
   LaneOrder order = std::move(tenant.orders.front());
   tenant.orders.pop_front();
   --size_;
   const auto of_run = runs_.find(order.run_id);
+  EVERSTEP_ASSERT(of_run != runs_.end() && of_run->second.tenant == &tenant);
   if (--of_run->second.count == 0) runs_.erase(of_run);
   return order;
 }
 
 void OrderQueue::Charge(std::uint64_t cost) {
+  EVERSTEP_ASSERT(!turns_.empty());
   Tenant& tenant = *turns_.front();
   tenant.left -= static_cast<std::int64_t>(cost);
   if (!tenant.orders.empty()) return;
@@ -72,6 +76,7 @@ std::vector<LaneOrder> OrderQueue::TakeAll() {
     all.insert(all.end(), std::make_move_iterator(tenant->orders.begin()),
                std::make_move_iterator(tenant->orders.end()));
   }
+  EVERSTEP_ASSERT(all.size() == size_);
   turns_.clear();
   tenants_.clear();
   runs_.clear();

@@ -98,6 +98,7 @@ ActivityNo PlanProgram::NoOf(const UnitKey& key) {
   }
   const ActivityNo no = state_.activities.Add(IdOf(key));
   Register(no);
+  EVERSTEP_ASSERT(KeyOf(no) == key);
   return no;
 }
 
@@ -133,6 +134,7 @@ bool PlanProgram::FellBack(StepIndex step) const {
 
 const Action& PlanProgram::ActionOf(const UnitKey& key) const {
   const PlanStep& step = plan_->steps[key.step];
+  EVERSTEP_ASSERT(key.role != UnitKey::Role::kUndo || step.compensate);
   return key.role == UnitKey::Role::kUndo ? *step.compensate : step.action;
 }
 
@@ -418,6 +420,8 @@ void PlanProgram::Leave(ActivityNo no, Commands& commands) {
 // ---- results, for expressions
 
 const Value& PlanProgram::LoopItem(const UnitKey& key) const {
+  EVERSTEP_ASSERT(key.role != UnitKey::Role::kStep &&
+                  Exists({key.step, UnitKey::Role::kItem, key.item}));
   return loops_.at(key.step).items[key.item];
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.h"
 #include "flow/plan.h"
 #include "run/plan_unit.h"
 #include "run/program.h"
@@ -53,7 +54,10 @@ class PlanProgram final : public Program {
   const ExecutionState& state() const { return state_; }
   // Null: nothing has happened to it yet.
   const Activity* Find(const UnitKey& key) const;
-  UnitKey KeyOf(ActivityNo no) const { return keys_[no]; }
+  UnitKey KeyOf(ActivityNo no) const {
+    EVERSTEP_ASSERT(no < keys_.size());
+    return keys_[no];
+  }
   const Value& LoopItem(const UnitKey& key) const;
   // The result of a step: of a loop the list of its items' results, in their order; of a step that
   // failed that of its fallback. Undefined: it has none.

@@ -11,6 +11,7 @@
 namespace everstep {
 
 void PlanProgram::Register(ActivityNo no) {
+  EVERSTEP_ASSERT(no < state_.activities.size());
   while (keys_.size() <= no) {
     const auto next = static_cast<ActivityNo>(keys_.size());
     const UnitKey key = UnitNamed(*plan_, state_.activities.at(next).id);
@@ -255,6 +256,7 @@ void PlanProgram::Encode(StateEncoder& codec) const {
   }
   codec(static_cast<std::uint64_t>(steps_.size()));
   for (const Step& step : steps_) codec(step);
+  EVERSTEP_ASSERT(again.size() == loops_.size());
   codec(static_cast<std::uint64_t>(again.size()));
   for (const auto& [step, items] : again) {
     const Loop& loop = loops_.at(step);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "run/plan_program.h"
 
@@ -77,6 +78,7 @@ void PlanProgram::FinishLoop(Commands& commands, StepIndex step) {
     const Activity& activity = state_.activities.at(item.activity);
     return activity.failed() && !activity.will_retry;
   });
+  EVERSTEP_ASSERT(failed != loop.units.end());
   const Activity& activity = state_.activities.at(failed->activity);
   commands.Finish(
       no, TaskOutcome::Failure("ITEM_FAILED",

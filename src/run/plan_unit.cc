@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "base/assert.h"
+
 namespace everstep {
 namespace {
 
@@ -15,6 +17,7 @@ bool ReadNumber(std::string_view text, std::uint32_t& number) {
 }  // namespace
 
 std::string UnitId(const Plan& plan, const UnitKey& key) {
+  EVERSTEP_ASSERT(key.step < plan.steps.size());
   const PlanStep& step = plan.steps[key.step];
   std::string id = step.step_id;
   const bool undo = key.role == UnitKey::Role::kUndo;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "run/plan_program.h"
 
 namespace everstep {
@@ -57,6 +58,7 @@ std::shared_ptr<const CompiledProgram> ProgramLibrary::Known(const ProgramRef& r
   const auto found = by_ref_.find(KeyOf(ref));
   if (found == by_ref_.end()) return nullptr;
   order_.splice(order_.begin(), order_, found->second);
+  EVERSTEP_ASSERT((*found->second)->ref() == ref);
   return *found->second;
 }
 
@@ -68,10 +70,12 @@ void ProgramLibrary::Keep(std::shared_ptr<const CompiledProgram> program) {
   order_.push_front(std::move(program));
   by_ref_.emplace(key, order_.begin());
   while (order_.size() > kProgramsKept || (bytes_ > kBytesKept && order_.size() > 1)) {
+    EVERSTEP_ASSERT(bytes_ >= order_.back()->bytes());
     bytes_ -= order_.back()->bytes();
     by_ref_.erase(KeyOf(order_.back()->ref()));
     order_.pop_back();
   }
+  EVERSTEP_ASSERT(order_.size() == by_ref_.size() && !order_.empty());
 }
 
 Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::Add(std::string_view format,
@@ -86,6 +90,7 @@ Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::Add(std::string_v
   if (auto known = Known({std::string(format), ToHex(sha256)})) return known;
   auto program = reader->Read(document);
   if (!program) return program;
+  EVERSTEP_ASSERT((*program)->ref() == (ProgramRef{std::string(format), ToHex(sha256)}));
   const auto stored = store_.Read()->FindPlan(sha256);
   if (!stored) return stored.error();
   if (!*stored) {

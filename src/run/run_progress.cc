@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "event/catalogue.h"
 #include "run/merged_members.h"
 #include "run/payload_member.h"
@@ -203,6 +204,7 @@ Result<const RunProgress::Decided*> RunProgress::FindSignal(const std::string& s
 }
 
 void RunProgress::BeginEnding(Ending how, EventSeq seq, std::string code, std::string message) {
+  EVERSTEP_ASSERT(how != Ending::kNone);
   if (ending == Ending::kNone) {
     ending = how;
     ending_code = std::move(code);

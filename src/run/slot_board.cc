@@ -3,6 +3,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace everstep {
 
 SlotBoard::SlotBoard(std::chrono::microseconds ageing, std::uint32_t tenant_percent,
@@ -48,7 +50,9 @@ void SlotBoard::Release(const RunId& run_id, const std::string& activity_id) {
 }
 
 void SlotBoard::Free(std::unique_lock<std::mutex> lock, std::uint64_t handle) {
-  owners_.erase(handle);
+  EVERSTEP_ASSERT(lock.owns_lock());
+  const std::size_t removed = owners_.erase(handle);
+  EVERSTEP_ASSERT(removed == 1);
   std::vector<Owner> granted;
   for (const std::uint64_t other : slots_.Release(handle)) granted.push_back(owners_.at(other));
   lock.unlock();

@@ -88,8 +88,10 @@ std::vector<std::uint64_t> Slots::Release(std::uint64_t handle) {
   const std::unique_ptr<Entry> entry = std::move(found->second);
   entries_.erase(found);
   by_number_.erase(entry->number);
+  EVERSTEP_ASSERT(by_number_.size() == entries_.size());
   if (entry->holds) {
     GiveBack(*entry);
+    EVERSTEP_ASSERT(entry->key == nullptr || entry->key->holder == handle);
     if (entry->key != nullptr) FreeKey(*entry->key, *entry->queue, granted);
     Fill(*entry->queue, granted);
   } else {
@@ -104,8 +106,10 @@ std::vector<std::uint64_t> Slots::Release(std::uint64_t handle) {
 void Slots::GiveBack(const Entry& entry) const {
   Queue& queue = *entry.queue;
   const std::string& tenant = entry.ask.tenant;
+  EVERSTEP_ASSERT(entry.holds && queue.in_use >= entry.size);
   queue.in_use -= entry.size;
   const auto theirs = queue.held.find(tenant);
+  EVERSTEP_ASSERT(theirs != queue.held.end() && theirs->second >= entry.size);
   theirs->second -= entry.size;
   if (theirs->second == 0) queue.held.erase(theirs);
   queue.waiting.SetTenantOpen(tenant, queue.IsOpen(tenant, tenant_percent_));
@@ -133,6 +137,7 @@ bool Slots::Cancel(std::uint64_t handle) {
 
 // Starts with the queue after `last`, so that no queue can monopolize a key.
 void Slots::FreeKey(Key& key, const Queue& last, std::vector<std::uint64_t>& granted) {
+  EVERSTEP_ASSERT(key.holder.has_value());
   key.holder.reset();
   std::vector<Queue*> queues;
   for (auto next = key.waiting.upper_bound(last.name); next != key.waiting.end(); ++next) {
@@ -155,6 +160,7 @@ void Slots::Fill(Queue& queue, std::vector<std::uint64_t>& granted) {
     const auto number = queue.waiting.Pop();
     if (!number) return;
     Entry& entry = *by_number_.at(*number);
+    EVERSTEP_ASSERT(!entry.holds && entry.queue == &queue);
     entry.holds = true;
     ++queue.in_use;
     ++queue.held[entry.ask.tenant];
@@ -178,6 +184,7 @@ void Slots::TakeKey(Key& key, std::uint64_t handle) {
 void Slots::LeaveKeyLine(const Entry& entry) {
   if (entry.key == nullptr) return;
   const auto line = entry.key->waiting.find(entry.ask.queue);
+  EVERSTEP_ASSERT(line != entry.key->waiting.end() && line->second > 0);
   if (--line->second == 0) entry.key->waiting.erase(line);
 }
 

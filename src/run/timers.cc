@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace everstep {
 
 bool Timers::Armed(Timestamp due_at, const RunId& run_id, const std::string& wait_id) {
@@ -33,6 +35,7 @@ Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on
     auto timers = store_.Read()->TimersDue({Timestamp::max(), limit - due.size() + 1, reported_});
     if (!timers) return std::move(timers).error();
     for (Timer& timer : *timers) {
+      EVERSTEP_ASSERT(reported_.empty() || timer.due_at >= reported_until_);
       if (timer.due_at > now || due.size() >= limit) {
         again = std::min(again, timer.due_at);
         break;
@@ -41,6 +44,7 @@ Result<Timestamp> Timers::Poll(Timestamp now, std::size_t limit, const DueFn& on
       reported_until_ = timer.due_at;
       due.push_back({timer.due_at, std::move(timer.run_id), std::move(timer.wait_id)});
     }
+    EVERSTEP_ASSERT(due.size() <= limit);
     next_ = again;
   }
   for (const Due& wait : due) on_due(wait.at, wait.run_id, wait.wait_id);

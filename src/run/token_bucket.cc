@@ -39,6 +39,7 @@ TokenBucket::TokenBucket(double per_second, std::uint32_t burst)
   if (__builtin_mul_overflow(interval_ns_, ahead, &slack_ns_) || slack_ns_ > kSlackMax) {
     slack_ns_ = kSlackMax;
   }
+  EVERSTEP_ASSERT(interval_ns_ > 0 && slack_ns_ >= 0);
 }
 
 bool TokenBucket::TryTake(Timestamp now) {
