@@ -129,7 +129,7 @@ while(waiting)
   endif()
   list(APPEND seen ${target})
   get_target_property(options ${target} INTERFACE_LINK_OPTIONS)
-  if(options)
+  if(options AND NOT options STREQUAL "-pthread")  # which is in the pkg-config file of RE2
     message(FATAL_ERROR "${target} exports the link options ${options}")
   endif()
   get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
