@@ -27,6 +27,19 @@ class MessageQueueBoundsTest : public MessageQueueTest {
     app.routes[0].url += id;
     ASSERT_TRUE(queue_->Register(app));
   }
+  // `wake` is called when it has to be found out whether a group has stalled.
+  void OpenWithWake(const std::function<void()>& wake) {
+    auto queue = MessageQueue::Open({*store_, committer_, clock_, random_, courier_,
+                                     [](const std::string&, const std::string&) { return false; },
+                                     [](const std::string&, const std::string&) { return false; },
+                                     [wake](const std::string&, const std::string&, bool) {
+                                       wake();
+                                       return std::optional<NewMessage>();
+                                     }},
+                                    {});
+    ASSERT_TRUE(queue);
+    queue_ = *std::move(queue);
+  }
   void SendMany(const std::string& tenant, int count, const NewMessage& like = {}) {
     NewMessage message = like;
     message.tenant_id = tenant;
@@ -118,23 +131,26 @@ TEST_F(MessageQueueBoundsTest, SilentEndpointsAreDroppedInParts) {
 
 TEST_F(MessageQueueBoundsTest, TheQueueIsUsableWhileItIsFoundOutWhetherAGroupHasStalled) {
   std::size_t waiting = 99;
-  auto queue = MessageQueue::Open(
-      {*store_, committer_, clock_, random_, courier_,
-       [](const std::string&, const std::string&) { return false; },
-       [](const std::string&, const std::string&) { return false; },
-       [&](const std::string&, const std::string&, bool) {
-         waiting = queue_->CountAll().waiting;  // would wait forever for the queue's lock
-         return std::optional<NewMessage>();
-       }},
-      {});
-  ASSERT_TRUE(queue);
-  queue_ = *std::move(queue);
+  // Would wait forever for the queue's lock if that were held.
+  OpenWithWake([&] { waiting = queue_->CountAll().waiting; });
   Join("acme", "one");
   Send({.group = "run", .body = "a"});
   EXPECT_THAT(Delivered(), ElementsAre("a"));
   End(0);
   EXPECT_THAT(Delivered(), IsEmpty());
   EXPECT_EQ(waiting, 0U);
+}
+
+TEST_F(MessageQueueBoundsTest, AMessageThatEndsDuringAStopIsRemoved) {
+  OpenWithWake([&] { queue_->Stop(); });
+  Join("acme", "one");
+  Send({.group = "run", .body = "a"});
+  EXPECT_THAT(Delivered(), ElementsAre("a"));
+  End(0);
+  EXPECT_THAT(Delivered(), IsEmpty());
+  seen_ = 0;
+  Crash();
+  EXPECT_THAT(Delivered(), IsEmpty());
 }
 
 TEST_F(MessageQueueBoundsTest, AGroupHasOneWakeMessage) {

@@ -53,15 +53,16 @@ bool MessageQueue::Turn() {
   WakeIdleGroups();
   {
     const std::lock_guard lock(mutex_);
-    if (stop_) return false;
     const Timestamp now = parts_.clock.Now();
-    WakeDue(now);
-    LookAtHeld();
-    DropSilent();
-    Dispatch();
+    if (!stop_) {
+      WakeDue(now);
+      LookAtHeld();
+      DropSilent();
+      Dispatch();
+    }
     launched.swap(launched_);
     dirty.swap(dirty_);
-    more = HasWork(now);
+    more = !stop_ && HasWork(now);
   }
   const bool worked = more || !launched.empty() || !dirty.empty();
   for (Launched& one : launched) Deliver(std::move(one));
