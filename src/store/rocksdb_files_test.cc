@@ -308,9 +308,12 @@ TEST_F(RocksdbFiles, AnOldestLogWithoutAReadableWriteIsDamage) {
     const EventFacts facts{.error_message = std::string(100'000, 'x')};
     ASSERT_TRUE(bench.Append(run, kStepStarted, "s" + std::to_string(i), facts));
   }
-  // The files as a killed process leaves them.
+  // The files as a killed process leaves them. The store may write while they are copied, so the
+  // mark must be older than all others.
   const std::string left = directory_ / "left";
+  const EarlierMark mark(path_);
   std::filesystem::copy(path_, left);
+  mark.PutBack(left);
   const std::string log = left + "/" + oldest;
   std::ofstream(log, std::ios::binary) << std::string(std::filesystem::file_size(log), '\0');
   for (const bool read_only : {true, false}) {
