@@ -22,6 +22,10 @@ constexpr OptionSpec kOptions[] = {
     {"approve", OptionKind::kSwitch, "", "approve, if the step waits for an approval"},
     {"reject", OptionKind::kSwitch, "", "reject, if the step waits for an approval"},
     {"comment", OptionKind::kText, "TEXT", "the reason, with --approve or --reject"},
+    {"fail", OptionKind::kText, "CODE", "fail the step's attempt; its retry policy applies"},
+    {"message", OptionKind::kText, "TEXT", "what went wrong, with --fail"},
+    {"no-retry", OptionKind::kSwitch, "", "with --fail: another attempt would fail too"},
+    {"heartbeat", OptionKind::kSwitch, "", "only say that an answer will follow"},
     {"delivery-id", OptionKind::kText, "ID", "a repeated id counts once [default: a new id]"},
     kTenantOption,
     kWaitOption,
@@ -53,8 +57,23 @@ Result<std::string> PayloadOf(const Arguments& arguments) {
   return text;
 }
 
+// --fail and --heartbeat take the place of a payload.
+Status CheckKind(const Arguments& arguments) {
+  const bool fails = arguments.Has("fail");
+  const bool beats = arguments.Has("heartbeat");
+  if (fails && beats) return Misused("--fail and --heartbeat contradict each other");
+  const bool answers =
+      arguments.Has("payload") || arguments.Has("approve") || arguments.Has("reject");
+  if (fails && answers) return Misused("--fail takes no payload; use --message");
+  if (beats && answers) return Misused("--heartbeat takes no payload");
+  if (!fails && arguments.Has("message")) return Misused("--message needs --fail");
+  if (!fails && arguments.Has("no-retry")) return Misused("--no-retry needs --fail");
+  return Ok();
+}
+
 // Chooses the delivery id, so that a repetition is recognized.
 Result<std::string> Prepare(const Arguments& arguments) {
+  if (const Status sound = CheckKind(arguments); !sound) return sound.error();
   const auto payload = PayloadOf(arguments);
   if (!payload) return payload.error();
   std::string text;
@@ -75,6 +94,13 @@ ExitCode OnEngine(const EngineCall& call) {
   delivery.token = call.arguments.operands().front();
   delivery.payload = ToText(body->Get("payload"));
   delivery.delivery_id = ToText(body->Get("deliveryId"));
+  if (call.arguments.Has("heartbeat")) delivery.kind = HookDelivery::Kind::kHeartbeat;
+  if (call.arguments.Has("fail")) {
+    delivery.kind = HookDelivery::Kind::kFailure;
+    delivery.error_code = call.arguments.Text("fail");
+    delivery.error_message = call.arguments.Text("message");
+    delivery.retryable = !call.arguments.Has("no-retry");
+  }
   const auto run_id = call.store.Deliver(delivery);
   if (!run_id) return Fail(run_id.error(), call.out);
   call.out.Write("delivered to " + Printable(*run_id) + "\n");

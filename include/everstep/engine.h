@@ -152,11 +152,21 @@ struct SignalDecision {
   std::uint64_t run_seq = 0;  // position of the decision in the run's log
 };
 
+// What the holder of a hook's token reports to the step that waits.
 struct HookDelivery {
+  enum class Kind : std::uint8_t {
+    kPayload,    // the step's result
+    kFailure,    // the step's attempt fails, and its retry policy applies
+    kHeartbeat,  // an answer will follow: the step's heartbeat timeout begins again
+  };
   std::string tenant_id = "default";
   std::string token;
-  std::string payload;      // JSON value, or empty
+  std::string payload;      // kPayload: JSON value, or empty
   std::string delivery_id;  // a repeated id is delivered once; empty: generated
+  Kind kind = Kind::kPayload;
+  std::string error_code{};     // kFailure: 1 to 128 of A-Z a-z 0-9 . _ : -
+  std::string error_message{};  // kFailure
+  bool retryable = true;        // kFailure: false if another attempt would fail too
 };
 
 // One thing a run is waiting for.
@@ -262,9 +272,11 @@ class Engine {
   virtual Result<SignalDecision> Signal(const SignalRequest& request) = 0;
   // Approves a run that is waiting for approval (RunApproved).
   virtual Status Approve(std::string_view run_id, const Actor& actor, std::string_view reason) = 0;
-  // Delivers a payload to a waiting hook and returns the id of its run. kHookNotFound.
+  // Delivers a payload, a failure or a heartbeat to a waiting hook and returns the id of its run.
+  // kHookNotFound. kInvalidArgument: an invalid delivery id or error code.
   // kSchemaValidationFailed: the hook is an approval, and the payload is not an object with a
-  // boolean `approved`; the hook keeps waiting.
+  // boolean `approved`; the hook keeps waiting. kCapabilityNotSupported: the hook's run takes only
+  // payloads.
   virtual Result<std::string> Deliver(const HookDelivery& delivery) = 0;
 
   // Explains what the run is waiting for.

@@ -59,10 +59,23 @@ class RemoteEngine final : public Engine {
   }
 
   Result<std::string> Deliver(const HookDelivery& delivery) override {
-    const std::string id = delivery.delivery_id.empty() ? NewKey() : delivery.delivery_id;
-    auto hook = api_.Post<HookView>({.path = "/v1/hooks/" + EncodeForUrl(delivery.token),
-                                     .body = delivery.payload.empty() ? "null" : delivery.payload,
-                                     .idempotency_key = id});
+    ApiClient::Call call{.path = "/v1/hooks/" + EncodeForUrl(delivery.token)};
+    call.idempotency_key = delivery.delivery_id.empty() ? NewKey() : delivery.delivery_id;
+    switch (delivery.kind) {
+      case HookDelivery::Kind::kPayload:
+        call.body = delivery.payload.empty() ? "null" : delivery.payload;
+        break;
+      case HookDelivery::Kind::kFailure:
+        call.path += "/fail";
+        call.body = ToWire(
+            HookFailureBody{delivery.error_code, delivery.error_message, delivery.retryable});
+        break;
+      case HookDelivery::Kind::kHeartbeat:
+        call.path += "/heartbeat";
+        call.idempotency_key.clear();  // each one counts, and a further one does no harm
+        break;
+    }
+    auto hook = api_.Post<HookView>(std::move(call));
     if (!hook) return std::move(hook).error();
     return std::move(hook->run_id);
   }

@@ -115,6 +115,27 @@ TEST_F(RemoteEngineTest, CommandsHaveTheSameEffect) {
   EXPECT_EQ(remote_->Signal(pause).error().code, ErrorCode::kRunNotFound);
 }
 
+TEST_F(RemoteEngineTest, AHookTakesHeartbeatsAndFailures) {
+  const std::string run = StartWaiting();
+  while (local().View(run)->steps.back().hook_token.empty()) {
+  }
+  HookDelivery delivery;
+  delivery.token = "knock";
+  delivery.kind = HookDelivery::Kind::kHeartbeat;
+  EXPECT_EQ(*remote_->Deliver(delivery), run);
+  EXPECT_EQ(*remote_->Deliver(delivery), run);
+  delivery.kind = HookDelivery::Kind::kFailure;
+  delivery.error_code = "NOBODY_HOME";
+  delivery.error_message = "the shop is closed";
+  delivery.delivery_id = "d-1";
+  EXPECT_EQ(*remote_->Deliver(delivery), run);
+  EXPECT_EQ(*remote_->Deliver(delivery), run) << "the same delivery again";
+  EXPECT_TRUE(*remote_->WaitForEnd(run, std::chrono::minutes(5)));
+  ExpectSame(remote_->View(run), local().View(run));
+  EXPECT_EQ(remote_->View(run)->error_code, "NOBODY_HOME");
+  EXPECT_EQ(remote_->View(run)->error_message, "step door: the shop is closed");
+}
+
 TEST_F(RemoteEngineTest, ErrorsKeepTheirCodesAndFaultPositions) {
   StartRequest request;
   request.plan = "metadata: {planId: p, planVersion: '1'}\nsteps: [{stepId: a, kindd: noop}]\n";

@@ -140,6 +140,7 @@ TEST(PlanReaderTest, EachStepFieldIsChecked) {
       {"{stepId: a, plan: {url: x}}", "there is no field 'url' here"},
       {"{stepId: a, plan: {steps: []}}", "/steps/0/plan/steps: a plan needs at least one step"},
       {"{stepId: a, plan: x, secretRefs: []}", "no tool that could use 'secretRefs'"},
+      {"{stepId: a, waitFor: {duration: 1s}, heartbeatTimeout: 1s}", "use 'heartbeatTimeout'"},
       {"{stepId: a, dependsOn: b}", "must be a list of step ids"},
       {"{stepId: a, dependsOn: [5]}", "/steps/0/dependsOn/0: item 0 must be text, a step id"},
       {"{stepId: a, dependsOn: null}", "must be a list of step ids, not null"},

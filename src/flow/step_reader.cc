@@ -268,7 +268,11 @@ class StepReader {
   // Adds a fault for each field that only a tool can use, if the step has no tool.
   void CheckToolFields() {
     if (!map_.Has("waitFor") && !map_.Has("plan")) return;
+    // The holder of a hook's token can send heartbeats.
+    const bool has_hook = step_.wait_for && (step_.wait_for->kind == WaitFor::Kind::kHook ||
+                                             step_.wait_for->kind == WaitFor::Kind::kApproval);
     for (const std::string_view key : {"secretRefs", "artifacts", "heartbeatTimeout"}) {
+      if (key == "heartbeatTimeout" && has_hook) continue;
       if (const auto found = map_.Find(key)) {
         faults_.AddAtKey(*found,
                          "a step with '" + std::string(map_.Has("plan") ? "plan" : "waitFor") +

@@ -71,6 +71,11 @@ void ActivityTable::Revive(ActivityNo no) {
   held_.erase(no);
 }
 
+bool ActivityTable::WasDelivered(std::string_view activity_id, std::string_view delivery_id) const {
+  const auto delivered = delivered_.find(activity_id);
+  return delivered != delivered_.end() && delivered->second.contains(delivery_id);
+}
+
 bool ActivityTable::LoseHook(const std::string& hook_id) {
   if (!CloseHook(hook_id)) return false;
   hook_conflicts_.insert(hook_id);
@@ -150,6 +155,7 @@ void ActivityTable::ApplyCompleted(ActivityNo no, const Event& event) {
   activity.result.Set(RawMemberOf(event.payload, "result"));
   activity.inputs.clear();
   running_.erase(no);
+  if (!delivered_.empty()) delivered_.erase(activity.id);
 }
 
 // True: the next attempt may begin at once.
@@ -187,6 +193,7 @@ void ActivityTable::ApplySkipped(ActivityNo no, const Event& event) {
   activity.error_code = TextMemberOf(event.payload, "reasonCode");
   activity.error_message = TextMemberOf(event.payload, "reason");
   held_.erase(no);
+  if (!delivered_.empty()) delivered_.erase(activity.id);
 }
 
 ActivityChange ActivityTable::ApplyWait(const Event& event) {
@@ -215,6 +222,14 @@ void ActivityTable::ApplyHook(const Event& event) {
     case EventType::kHookConflict:
       hook_conflicts_.insert(event.entity_id);
       return;
+    case EventType::kHookReceived: {
+      if (event.instance_id.size() <= event.entity_id.size() + 1) return;
+      std::string delivery_id = event.instance_id.substr(event.entity_id.size() + 1);
+      if (delivery_id == event.event_id) return;  // it had none: the log numbered it
+      delivered_[std::string(PurposeOf(event.entity_id).activity_id)].insert(
+          std::move(delivery_id));
+      return;
+    }
     case EventType::kHookDisposed:
       (void)CloseHook(event.entity_id);
       return;
@@ -271,7 +286,7 @@ void ActivityTable::Encode(StateEncoder& codec) const {
   std::ranges::sort(begun, {}, &Activity::id);
   codec(static_cast<std::uint64_t>(begun.size()));
   for (const Activity* activity : begun) codec(*activity);
-  codec(waits_, hooks_, children_, hook_conflicts_);
+  codec(waits_, hooks_, children_, hook_conflicts_, delivered_);
 }
 
 void ActivityTable::Decode(StateDecoder& codec) {
@@ -288,7 +303,7 @@ void ActivityTable::Decode(StateDecoder& codec) {
     activity.id.swap(activities_[no].id);  // the index refers to that one
     activities_[no] = std::move(activity);
   }
-  codec(waits_, hooks_, children_, hook_conflicts_);
+  codec(waits_, hooks_, children_, hook_conflicts_, delivered_);
   for (const auto& [hook_id, hook] : hooks_) tokens_.emplace(hook.token, hook_id);
 }
 

@@ -81,6 +81,9 @@ class ActivityTable {
   bool LoseHook(const std::string& hook_id);
   // The id of the open hook with this token; null: there is none.
   const std::string* HookWith(const std::string& token) const;
+  // Whether the delivery ended an earlier attempt of the activity, which goes on. A token that the
+  // program chose is the same in each attempt, so that a repetition would reach the next one.
+  bool WasDelivered(std::string_view activity_id, std::string_view delivery_id) const;
 
   const std::set<ActivityNo>& running() const { return running_; }  // begun, not ended
   const std::set<ActivityNo>& held() const { return held_; }
@@ -116,6 +119,8 @@ class ActivityTable {
   std::set<std::pair<std::string, std::string>> tokens_;  // of hooks_: token, id
   std::map<std::string, OpenChild, std::less<>> children_;
   std::set<std::string> hook_conflicts_;
+  // By activity: what was delivered to its hooks, until it has succeeded or was skipped.
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> delivered_;
 };
 
 }  // namespace everstep

@@ -19,7 +19,7 @@ constexpr std::uint64_t kOperationsPerEvent = 10;
 constexpr std::uint64_t kBytesPerOperation = 8;
 constexpr std::uint64_t kBytesPerEvent = 64;  // of memory; an estimate
 // Version of what Encode writes.
-constexpr std::uint32_t kCheckpointVersion = 1;
+constexpr std::uint32_t kCheckpointVersion = 2;
 
 void WriteProgramRef(JsonWriter& json, const CompiledProgram& program, const std::string& uri) {
   json.Key("planRef");
@@ -248,6 +248,7 @@ bool Execution::Report(Turn& turn, const TaskId& task, const TaskOutcome& outcom
     event.parent_id = task.step_id;
     if (!outcome.result.empty()) event.payload = R"({"result":)" + outcome.result + "}";
     Emit(turn, std::move(event));
+    AwaitHeartbeat(no, turn.now);
   } else {
     if (has_hook) Emit(turn, NewEvent(turn, EventType::kHookDisposed, hook_id));
     Finish(turn, no, outcome);
@@ -390,7 +391,7 @@ bool Execution::HasReasonToWake(const Turn& turn) const {
 }
 
 bool Execution::Parked() const {
-  return under_way_.empty() && asked_.empty() && slots_.empty() && !more();
+  return under_way_.empty() && silent_at_.empty() && asked_.empty() && slots_.empty() && !more();
 }
 
 }  // namespace everstep

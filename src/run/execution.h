@@ -113,9 +113,9 @@ class Execution {
   void Heartbeat(Turn& turn, const TaskId& task);
   void WaitDue(Turn& turn, std::string_view wait_id);
   // kHookNotFound: no open hook has this token. kSchemaValidationFailed: the hook is an approval's,
-  // and the payload says neither yes nor no. On an error nothing has changed.
-  [[nodiscard]] Status HookReceived(Turn& turn, std::string_view token,
-                                    const HookDelivery& delivery);
+  // and the payload says neither yes nor no. On an error nothing has changed. A delivery that ended
+  // an earlier attempt of the activity has no further effect.
+  [[nodiscard]] Status HookReceived(Turn& turn, const HookDelivery& delivery);
   void TokenTaken(Turn& turn, const std::string& hook_id);
   void ChildEnded(Turn& turn, const ChildEnd& end);
   void SlotGranted(Turn& turn, const std::string& activity_id);
@@ -174,9 +174,14 @@ class Execution {
   class TurnCommands;
 
   struct Deadline {
+    enum class Of : std::uint8_t {
+      kAttempt,
+      kLease,  // the silence of the tool
+      kHook,   // the silence of the holder of the hook's token
+    };
     Timestamp at{};
     ActivityNo no = kNoActivity;
-    bool lease = false;  // of the tool's silence, else of the attempt
+    Of of = Of::kAttempt;
 
     auto operator<=>(const Deadline&) const = default;
   };
@@ -202,6 +207,7 @@ class Execution {
   TaskId TaskOf(ActivityNo no) const;
   // A tool works on it. After a call whose answer comes by a hook, only the hook is open.
   bool IsTool(ActivityNo no) const;
+  bool AwaitsHook(ActivityNo no) const;
   // What the end of the run does not interrupt: compensation, and what is not cancellable.
   bool OutlivesEnding(ActivityNo no) const;
   // The run is on its way to its end. One that fails while it is paused goes there when resumed.
@@ -262,6 +268,10 @@ class Execution {
   void DeliverAgain(Turn& turn, ActivityNo no);
   void ClearDeadlines(ActivityNo no);
   void SetDeadlines(ActivityNo no, Timestamp now);
+  // The holder of the activity's token has to send a heartbeat, if it has a heartbeat timeout.
+  void AwaitHeartbeat(ActivityNo no, Timestamp now);
+  void ForgetHeartbeat(ActivityNo no);
+  void RecoverHeartbeats(Timestamp now);
   void RecoverTools(Turn& turn);
   void RecoverChildren(Turn& turn);
 
@@ -290,6 +300,9 @@ class Execution {
   std::set<ActivityNo> slots_;    // held
   std::set<ActivityNo> missing_;  // ready, and no tool of this process can do it
   std::set<Deadline> deadlines_;
+  // Activities that only wait for their hook, and whose token's holder has to send heartbeats: when
+  // it counts as silent.
+  std::map<ActivityNo, Timestamp> silent_at_;
   std::set<std::string> children_started_;  // in this process
   bool waiting_stopped_ = false;            // the ending has ended what only waits
   ActivityNo waiting_stopped_to_ = 0;       // of the activities before this one

@@ -81,6 +81,7 @@ void Execution::Finish(Turn& turn, ActivityNo no, const TaskOutcome& outcome) {
 // The attempt is over: its place in this process is free.
 void Execution::LeaveProcess(Turn& turn, ActivityNo no) {
   ClearDeadlines(no);
+  ForgetHeartbeat(no);
   EVERSTEP_ASSERT(!(asked_.contains(no) && slots_.contains(no)));
   under_way_.erase(no);
   missing_.erase(no);

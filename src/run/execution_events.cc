@@ -28,6 +28,33 @@ Result<TaskOutcome> AnswerOf(const std::string& payload) {
       "USER");
 }
 
+// What a payload or a failure means for the attempt.
+Result<TaskOutcome> OutcomeOf(const HookDelivery& delivery, bool approval) {
+  if (delivery.kind == HookDelivery::Kind::kFailure) {
+    return TaskOutcome::Failure(delivery.error_code, delivery.error_message, delivery.retryable);
+  }
+  if (approval) return AnswerOf(delivery.payload);
+  return TaskOutcome::Success(delivery.payload);
+}
+
+std::string ReceivedPayload(const HookDelivery& delivery) {
+  std::string payload;
+  JsonWriter json(payload);
+  json.BeginObject();
+  if (delivery.kind == HookDelivery::Kind::kFailure) {
+    json.Key("error");
+    json.BeginObject();
+    json.Member("code", delivery.error_code);
+    if (!delivery.error_message.empty()) json.Member("message", delivery.error_message);
+    json.EndObject();
+  } else {
+    if (delivery.payload.empty()) return {};
+    json.RawMember("payload", delivery.payload);
+  }
+  json.EndObject();
+  return payload;
+}
+
 }  // namespace
 
 void Execution::WaitDue(Turn& turn, std::string_view wait_id) {
@@ -64,28 +91,33 @@ void Execution::WaitDue(Turn& turn, std::string_view wait_id) {
   Advance(turn);
 }
 
-Status Execution::HookReceived(Turn& turn, std::string_view token, const HookDelivery& delivery) {
+Status Execution::HookReceived(Turn& turn, const HookDelivery& delivery) {
   const Error not_found{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
   if (IsTerminal(status())) return not_found;
-  const std::string* found = state_.activities.HookWith(std::string(token));
+  const std::string* found = state_.activities.HookWith(delivery.token);
   if (found == nullptr) return not_found;
   const std::string hook_id = *found;
   const ActivityNo no = state_.activities.Find(PurposeOf(hook_id).activity_id);
-  TaskOutcome outcome;
-  outcome.result = delivery.payload;
-  if (state_.activities.hooks().at(hook_id).approval) {
-    auto answer = AnswerOf(delivery.payload);
-    if (!answer) return answer.error();
-    outcome = *std::move(answer);
+  if (delivery.kind == HookDelivery::Kind::kHeartbeat) {
+    // While the call that handed over the token is under way, its own lease counts.
+    if (under_way_.contains(no)) {
+      Heartbeat(turn, TaskOf(no));
+    } else {
+      AwaitHeartbeat(no, turn.now);
+    }
+    return Ok();
   }
+  if (state_.activities.WasDelivered(IdOf(no), delivery.delivery_id)) return Ok();
+  const auto outcome = OutcomeOf(delivery, state_.activities.hooks().at(hook_id).approval);
+  if (!outcome) return outcome.error();
   Event received = NewEvent(turn, EventType::kHookReceived, hook_id);
   if (!delivery.delivery_id.empty()) received.instance_id = hook_id + "/" + delivery.delivery_id;
-  if (!delivery.payload.empty()) received.payload = R"({"payload":)" + delivery.payload + "}";
+  received.payload = ReceivedPayload(delivery);
   Emit(turn, std::move(received));
   Emit(turn, NewEvent(turn, EventType::kHookDisposed, hook_id));
   // The call that handed over the token may still be under way.
   if (under_way_.contains(no)) turn.effects.stop.push_back({TaskOf(no), false});
-  Finish(turn, no, outcome);
+  Finish(turn, no, *outcome);
   Advance(turn);
   return Ok();
 }
@@ -141,20 +173,35 @@ void Execution::SetDeadlines(ActivityNo no, Timestamp now) {
   const ActivitySpec& spec = program_->SpecOf(no);
   if (spec.timeout && !spec.answered_by_hook) {
     delivery.timeout_at = now + *spec.timeout;
-    deadlines_.insert({delivery.timeout_at, no, false});
+    deadlines_.insert({delivery.timeout_at, no, Deadline::Of::kAttempt});
   }
   if (spec.heartbeat_timeout) {
     delivery.lease_until = now + *spec.heartbeat_timeout;
-    deadlines_.insert({delivery.lease_until, no, true});
+    deadlines_.insert({delivery.lease_until, no, Deadline::Of::kLease});
   }
 }
 
 void Execution::ClearDeadlines(ActivityNo no) {
   const auto delivery = under_way_.find(no);
   if (delivery == under_way_.end()) return;
-  deadlines_.erase({delivery->second.timeout_at, no, false});
-  deadlines_.erase({delivery->second.lease_until, no, true});
+  deadlines_.erase({delivery->second.timeout_at, no, Deadline::Of::kAttempt});
+  deadlines_.erase({delivery->second.lease_until, no, Deadline::Of::kLease});
   delivery->second = {};
+}
+
+void Execution::AwaitHeartbeat(ActivityNo no, Timestamp now) {
+  const auto& timeout = program_->SpecOf(no).heartbeat_timeout;
+  if (!timeout) return;
+  ForgetHeartbeat(no);
+  silent_at_[no] = now + *timeout;
+  deadlines_.insert({silent_at_[no], no, Deadline::Of::kHook});
+}
+
+void Execution::ForgetHeartbeat(ActivityNo no) {
+  const auto silent = silent_at_.find(no);
+  if (silent == silent_at_.end()) return;
+  deadlines_.erase({silent->second, no, Deadline::Of::kHook});
+  silent_at_.erase(silent);
 }
 
 void Execution::Heartbeat(Turn& turn, const TaskId& task) {
@@ -165,9 +212,9 @@ void Execution::Heartbeat(Turn& turn, const TaskId& task) {
       at(no).engine_attempt != task.engine_attempt) {
     return;
   }
-  deadlines_.erase({delivery->second.lease_until, no, true});
+  deadlines_.erase({delivery->second.lease_until, no, Deadline::Of::kLease});
   delivery->second.lease_until = turn.now + *program_->SpecOf(no).heartbeat_timeout;
-  deadlines_.insert({delivery->second.lease_until, no, true});
+  deadlines_.insert({delivery->second.lease_until, no, Deadline::Of::kLease});
 }
 
 void Execution::Taken(Turn& turn, const TaskId& task) {
@@ -229,8 +276,18 @@ void Execution::Tick(Turn& turn) {
 
 void Execution::DeadlinePassed(Turn& turn, const Deadline& deadline) {
   const ActivityNo no = deadline.no;
-  EVERSTEP_ASSERT(under_way_.contains(no) && deadline.at <= turn.now);
-  const bool lease = deadline.lease;
+  EVERSTEP_ASSERT(deadline.at <= turn.now);
+  if (deadline.of == Deadline::Of::kHook) {
+    ForgetHeartbeat(no);
+    if (status() == RunStatus::kPaused && !IsEnding()) return;  // it counts again on resume
+    LetGo(turn, no);
+    return FailActivity(
+        turn, no,
+        TaskOutcome::Failure("TIMEOUT", "the holder of its token sent no heartbeat in time", true,
+                             "TIMEOUT"));
+  }
+  EVERSTEP_ASSERT(under_way_.contains(no));
+  const bool lease = deadline.of == Deadline::Of::kLease;
   if (lease && !program_->SpecOf(no).answered_by_hook) {
     LetGo(turn, no);
     return DeliverAgain(turn, no);
@@ -265,6 +322,7 @@ void Execution::DeliverAgain(Turn& turn, ActivityNo no) {
 
 void Execution::Recover(Turn& turn) {
   if (IsTerminal(status())) return;
+  RecoverHeartbeats(turn.now);
   if (turn.may_start) {
     more_ = false;
     RecoverTools(turn);
@@ -288,8 +346,37 @@ void Execution::TakeOver(const Execution& before, const std::set<std::string>& s
     const ActivityNo no = state_.activities.Find(before.IdOf(then));
     if (no == kNoActivity || !Runs(before.TaskOf(then))) continue;
     under_way_[no] = delivery;
-    if (delivery.timeout_at != Timestamp{}) deadlines_.insert({delivery.timeout_at, no, false});
-    if (delivery.lease_until != Timestamp{}) deadlines_.insert({delivery.lease_until, no, true});
+    if (delivery.timeout_at != Timestamp{}) {
+      deadlines_.insert({delivery.timeout_at, no, Deadline::Of::kAttempt});
+    }
+    if (delivery.lease_until != Timestamp{}) {
+      deadlines_.insert({delivery.lease_until, no, Deadline::Of::kLease});
+    }
+  }
+  for (const auto& [then, silent_at] : before.silent_at_) {
+    const ActivityNo no = state_.activities.Find(before.IdOf(then));
+    if (no == kNoActivity || !AwaitsHook(no)) continue;
+    if (at(no).logical_attempt != before.at(then).logical_attempt) continue;
+    silent_at_[no] = silent_at;
+    deadlines_.insert({silent_at, no, Deadline::Of::kHook});
+  }
+}
+
+// The activity is under way and only its hook is open.
+bool Execution::AwaitsHook(ActivityNo no) const {
+  const Activity& activity = at(no);
+  if (!activity.running() || IsTool(no)) return false;
+  return state_.activities.hooks().contains(
+      PurposeId("hook", activity.id, activity.logical_attempt));
+}
+
+// Heartbeats are not in the log: after the loss of a process each holder has its whole time again.
+void Execution::RecoverHeartbeats(Timestamp now) {
+  if (status() == RunStatus::kPaused) return;
+  for (const auto& [hook_id, hook] : state_.activities.hooks()) {
+    const ActivityNo no = state_.activities.Find(PurposeOf(hook_id).activity_id);
+    if (no == kNoActivity || silent_at_.contains(no) || !AwaitsHook(no)) continue;
+    AwaitHeartbeat(no, now);
   }
 }
 
@@ -306,6 +393,7 @@ void Execution::Shed() {
   const auto keep = [this](ActivityNo no) { shed_ids_.emplace(no, IdOf(no)); };
   for (const auto& [no, delivery] : under_way_) keep(no);
   for (const auto& [no, losses] : losses_) keep(no);
+  for (const auto& [no, silent_at] : silent_at_) keep(no);
   for (const auto* set : {&asked_, &slots_, &missing_}) std::ranges::for_each(*set, keep);
   program_.reset();
   state_ = ExecutionState{state_.run_id, state_.scope, {}, {}};
@@ -324,8 +412,9 @@ void Execution::TakeOverShed(const Execution& shed) {
   }
   for (const ActivityNo no : shed.slots_) slots_.insert(number(no));
   for (const Deadline& deadline : shed.deadlines_) {
-    deadlines_.insert({deadline.at, number(deadline.no), deadline.lease});
+    deadlines_.insert({deadline.at, number(deadline.no), deadline.of});
   }
+  for (const auto& [no, silent_at] : shed.silent_at_) silent_at_[number(no)] = silent_at;
   for (const auto& [rank, no] : shed.unasked_) unasked_.emplace(rank, number(no));
   for (const ActivityNo no : shed.asked_) asked_.insert(number(no));
   for (const ActivityNo no : shed.missing_) missing_.insert(number(no));

@@ -283,6 +283,7 @@ void Execution::StartHook(Turn& turn, ActivityNo no, const AttemptSpec& attempt)
   }
   OpenHook(turn, no, ask);
   EmitTimeout(turn, no, ask.timeout);
+  AwaitHeartbeat(no, turn.now);
 }
 
 void Execution::OpenHook(Turn& turn, ActivityNo no, const HookAsk& ask) {

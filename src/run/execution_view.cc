@@ -145,6 +145,10 @@ void Execution::ExplainActivity(ActivityNo no, Explanation& to) const {
     const auto wait =
         waits.find(PurposeId(hooked ? "timeout" : "wait", id, activity.logical_attempt));
     if (wait != waits.end()) blocker.wakes_at = TimeOf(wait->second.due_at);
+    const auto silent = silent_at_.find(no);
+    if (silent != silent_at_.end() && (!blocker.wakes_at || silent->second < *blocker.wakes_at)) {
+      blocker.wakes_at = silent->second;
+    }
     if (hooked) {
       const bool approval = hook->second.approval;
       blocker.kind = approval ? "approval" : "hook";

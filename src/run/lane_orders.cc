@@ -379,19 +379,20 @@ void Lane::Report(Resident& resident, ReportOrder& report) {
 void Lane::Deliver(Resident& resident, HookOrder& order) {
   const HookDelivery& delivery = order.delivery;
   const bool named = delivery.delivery_id.empty() || IsIdentifier(delivery.delivery_id);
-  if (!named || delivery.payload.size() > kDeliveryBytesMax) {
-    resident.answers.push_back([answer = order.answer, named](const Error*) {
+  const std::size_t bytes = delivery.payload.size() + delivery.error_message.size();
+  if (!named || bytes > kDeliveryBytesMax) {
+    resident.answers.push_back([answer = order.answer, named, bytes](const Error*) {
       if (!answer) return;
       answer(Error{ErrorCode::kInvalidArgument,
-                   named
-                       ? "the payload has more than " + std::to_string(kDeliveryBytesMax) + " bytes"
-                       : "the delivery id must be letters, digits and . _ : - (at most 128)",
+                   named ? "the delivery has " + std::to_string(bytes) + " bytes; the limit is " +
+                               std::to_string(kDeliveryBytesMax)
+                         : "the delivery id must be letters, digits and . _ : - (at most 128)",
                    {}});
     });
     (void)TurnOf(resident);
     return;
   }
-  const Status taken = resident.run->HookReceived(TurnOf(resident), delivery.token, delivery);
+  const Status taken = resident.run->HookReceived(TurnOf(resident), delivery);
   resident.answers.push_back(
       [answer = order.answer, taken, run_id = resident.run->run_id()](const Error* error) {
         if (!answer) return;

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/shared_limit.h"
+#include "event/identifier.h"
 
 namespace everstep {
 namespace {
@@ -452,6 +453,13 @@ Result<std::string> LocalEngine::Deliver(const HookDelivery& delivery) {
   if (!delivery.payload.empty()) {
     const auto payload = ValueFromJson(delivery.payload);
     if (!payload) return payload.error();
+  }
+  if (delivery.kind == HookDelivery::Kind::kFailure && !IsIdentifier(delivery.error_code)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the error code \"" + delivery.error_code +
+                     "\" of a failure must have 1 to 128 of "
+                     "A-Z a-z 0-9 . _ : - and begin with a letter or digit",
+                 {}};
   }
   const auto holder = log_->store().Read()->FindHook(delivery.tenant_id, delivery.token);
   if (!holder) return holder.error();

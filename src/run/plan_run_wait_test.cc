@@ -193,6 +193,120 @@ TEST_F(PlanRunWaitTest, ATimedOutApprovalIsRetriedByItsPolicy) {
   EXPECT_EQ(StatusOf(run), "COMPLETED");
 }
 
+TEST_F(PlanRunWaitTest, AFailureEndsTheAttemptAndTheRetryPolicyApplies) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, retryPolicy: {maxAttempts: 2, initialDelay: 5s}, waitFor: {hook: {}}}
+)");
+  const std::string first = StepOf(run, "a").hook_token;
+  EXPECT_EQ(FailHook(first, "NO_STOCK"), run);
+  EXPECT_EQ(StepOf(run, "a").status, "RETRYING");
+  EXPECT_EQ(StepOf(run, "a").error_code, "NO_STOCK");
+  AdvanceClock(seconds(5));
+  const std::string second = StepOf(run, "a").hook_token;
+  EXPECT_NE(second, first) << "each attempt has a token of its own";
+  EXPECT_EQ(FailHook(first, "NO_STOCK"), "HOOK_NOT_FOUND");
+  EXPECT_EQ(FailHook(second, "NO_STOCK"), run);
+  EXPECT_EQ(View(run).error_code, "NO_STOCK");
+  EXPECT_EQ(View(run).error_message, "step a: it went wrong");
+}
+
+TEST_F(PlanRunWaitTest, AFailureThatIsNotRetryableIsFinal) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, retryPolicy: {maxAttempts: 5}, waitFor: {hook: {token: mine}}}
+)");
+  EXPECT_EQ(FailHook("mine", "bad|code"), "INVALID_ARGUMENT");
+  EXPECT_EQ(FailHook("mine", ""), "INVALID_ARGUMENT");
+  EXPECT_EQ(FailHook("mine", "GONE", {}, false), run);
+  EXPECT_EQ(View(run).error_code, "GONE");
+}
+
+TEST_F(PlanRunWaitTest, ARepeatedFailureDoesNotReachTheNextAttempt) {
+  const std::string run = StartSteps(R"(
+  - stepId: a
+    retryPolicy: {maxAttempts: 2, backoff: none, initialDelay: 1s}
+    waitFor: {hook: {token: mine}}
+)");
+  EXPECT_EQ(FailHook("mine", "NO_STOCK", "d-1"), run);
+  AdvanceClock(seconds(1));
+  Restart();
+  EXPECT_EQ(FailHook("mine", "NO_STOCK", "d-1"), run) << "the caller saw no answer";
+  EXPECT_EQ(StepStatus(run, "a"), "RUNNING");
+  EXPECT_EQ(Deliver("mine", "1", "d-2"), run);
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, AnApprovalCanFailToo) {
+  const std::string run = StartSteps("  - {stepId: a, waitFor: {approval: {token: ok}}}\n");
+  EXPECT_EQ(FailHook("ok", "APPROVER_LEFT"), run);
+  EXPECT_EQ(View(run).error_code, "APPROVER_LEFT");
+}
+
+TEST_F(PlanRunWaitTest, AHookWithoutAHeartbeatTimesOut) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, heartbeatTimeout: 1m, waitFor: {hook: {token: mine}}}
+)");
+  for (int i = 0; i < 5; ++i) {
+    AdvanceClock(seconds(59));
+    EXPECT_EQ(Beat("mine"), run);
+  }
+  EXPECT_EQ(Why(run).blockers.at(0).wakes_at, clock_.Now() + minutes(1));
+  AdvanceClock(seconds(59));
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(seconds(1));
+  EXPECT_EQ(View(run).error_code, "TIMEOUT");
+  EXPECT_EQ(Beat("mine"), "HOOK_NOT_FOUND");
+}
+
+TEST_F(PlanRunWaitTest, AHeartbeatIsNotAnAnswer) {
+  const std::string run = StartSteps("  - {stepId: a, waitFor: {hook: {token: mine}}}\n");
+  const std::string before = Log(run);
+  EXPECT_EQ(Beat("mine"), run);
+  EXPECT_EQ(Log(run), before);
+  EXPECT_EQ(engine_->Metrics().runs_in_memory, 0U) << "nobody has to send heartbeats";
+  EXPECT_EQ(Deliver("mine", "1"), run);
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(PlanRunWaitTest, AfterARestartAHookHasItsWholeHeartbeatTimeoutAgain) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, heartbeatTimeout: 1m, waitFor: {hook: {token: mine}}}
+)");
+  AdvanceClock(seconds(59));
+  Restart();
+  AdvanceClock(seconds(59));
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(seconds(1));
+  EXPECT_EQ(View(run).error_code, "TIMEOUT");
+}
+
+TEST_F(PlanRunWaitTest, NobodyIsSilentWhileTheRunIsPaused) {
+  const std::string run = StartSteps(R"(
+  - {stepId: a, heartbeatTimeout: 1m, waitFor: {hook: {token: mine}}}
+)");
+  (void)Signal(run, "PAUSE");
+  AdvanceClock(hours(1));
+  EXPECT_EQ(StepStatus(run, "a"), "RUNNING");
+  (void)Signal(run, "RESUME");
+  AdvanceClock(seconds(59));
+  EXPECT_EQ(StepStatus(run, "a"), "RUNNING");
+  AdvanceClock(seconds(1));
+  EXPECT_EQ(View(run).error_code, "TIMEOUT");
+}
+
+TEST_F(PlanRunWaitTest, ARunThatWasShedStillExpectsHeartbeats) {
+  options_.memory_bytes_max = 0;
+  StartAfresh();
+  const std::string run = StartSteps(R"(
+  - {stepId: a, heartbeatTimeout: 1m, waitFor: {hook: {token: mine}}}
+)");
+  AdvanceClock(seconds(30));
+  EXPECT_EQ(Beat("mine"), run);
+  AdvanceClock(seconds(59));
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(seconds(1));
+  EXPECT_EQ(View(run).error_code, "TIMEOUT");
+}
+
 TEST_F(PlanRunWaitTest, ADeliveryReachesAPausedRunAndNothingStarts) {
   const std::string run = StartSteps(R"(
   - {stepId: a, waitFor: {hook: {token: mine}}}

@@ -24,6 +24,11 @@ class ProgramTest : public PlanWorkbench {
     request.format = "relay";
     return Start(request);
   }
+  // The token that the call was given.
+  std::string TokenOf(const std::string& step) {
+    const std::string& inputs = Opened(step).inputs;
+    return inputs.substr(inputs.find(':') + 2, 32);
+  }
   std::vector<std::string> Steps(const std::string& run) {
     std::vector<std::string> ids;
     for (const StepView& step : View(run).steps) ids.push_back(step.step_id);
@@ -81,8 +86,7 @@ TEST_F(ProgramTest, TheFirstRuleThatMatchesAFailureDecides) {
 
 TEST_F(ProgramTest, ACallThatHandsOverATokenIsAnsweredByItsHook) {
   const std::string run = StartRelay("ask http");
-  const std::string inputs = Opened("line[0]/work").inputs;
-  const std::string token = inputs.substr(inputs.find(':') + 2, 32);
+  const std::string token = TokenOf("line[0]/work");
   Finish("line[0]/work", R"({"accepted":true})");
   EXPECT_EQ(StatusOf(run), "RUNNING");
   EXPECT_EQ(Why(run).blockers.at(0).kind, "hook");
@@ -95,8 +99,7 @@ TEST_F(ProgramTest, ACallThatHandsOverATokenIsAnsweredByItsHook) {
 
 TEST_F(ProgramTest, TheAnswerMayComeBeforeTheCallReturns) {
   const std::string run = StartRelay("ask http\ntool shell");
-  const std::string inputs = Opened("line[0]/work").inputs;
-  EXPECT_EQ(Deliver(inputs.substr(inputs.find(':') + 2, 32), "7"), run);
+  EXPECT_EQ(Deliver(TokenOf("line[0]/work"), "7"), run);
   EXPECT_EQ(tools_->cancelled.size(), 1U) << "nobody needs the call any more";
   Finish("line[0]/work");
   Finish("line[1]/work");
@@ -112,6 +115,37 @@ TEST_F(ProgramTest, ATokenThatIsNotAnsweredInTimeFailsTheAttempt) {
   EXPECT_EQ(Opened("line[0]/work").id.logical_attempt, 2U);
   Fail("line[0]/work");
   EXPECT_EQ(StatusOf(run), "FAILED");
+}
+
+TEST_F(ProgramTest, TheHolderOfTheTokenCanFailTheAttempt) {
+  const std::string run = StartRelay("ask http");
+  const std::string first = TokenOf("line[0]/work");
+  Finish("line[0]/work");
+  EXPECT_EQ(FailHook(first, "BUSY"), run);
+  EXPECT_EQ(Opened("line[0]/work").id.logical_attempt, 2U) << "the call is made again";
+  const std::string second = TokenOf("line[0]/work");
+  EXPECT_NE(second, first);
+  EXPECT_EQ(FailHook(second, "BROKEN"), run) << "the call has not returned";
+  EXPECT_EQ(tools_->cancelled.size(), 1U);
+  EXPECT_EQ(View(run).error_code, "BROKEN");
+}
+
+TEST_F(ProgramTest, TheHolderOfTheTokenSendsHeartbeatsOnceTheCallHasReturned) {
+  const std::string run = StartRelay("ask http 0 10");
+  AdvanceClock(std::chrono::seconds(9));
+  const std::string token = TokenOf("line[0]/work");
+  EXPECT_EQ(Beat(token), run) << "the call has not returned, and is not lost either";
+  AdvanceClock(std::chrono::seconds(9));
+  EXPECT_EQ(Opened("line[0]/work").id.engine_attempt, 1U);
+  Finish("line[0]/work");
+  AdvanceClock(std::chrono::seconds(9));
+  EXPECT_EQ(Beat(token), run);
+  AdvanceClock(std::chrono::seconds(9));
+  EXPECT_EQ(StepOf(run, "line[0]/work").logical_attempt, 1U);
+  AdvanceClock(std::chrono::seconds(1));
+  EXPECT_EQ(StepOf(run, "line[0]/work").status, "FAILED") << "retried after a second";
+  AdvanceClock(std::chrono::seconds(1));
+  EXPECT_EQ(Opened("line[0]/work").id.logical_attempt, 2U);
 }
 
 TEST_F(ProgramTest, FailsTheRun) {

@@ -48,6 +48,8 @@ constexpr OperationEntry kOperations[] = {
     {"listEvents", ListEvents, kPool, kReadsQuery},
     {"appendEvents", AppendEvents, kIoThread, kReadsQuery, ContentKind::kOpaque},
     {"deliverHook", DeliverHook, kPool},
+    {"failHook", FailHook, kPool},
+    {"heartbeatHook", HeartbeatHook, kPool},
     {"getHook", GetHook, kPool},
     {"registerPlan", RegisterPlan, kPool, false, ContentKind::kYaml},
     {"listPlans", ListPlans, kPool, kReadsQuery},
@@ -102,9 +104,10 @@ constexpr std::string_view kAnsweredInPages[] = {"listRunEvents", "listSignals",
                                                  "readStream", "listPending"};
 
 // Not audited: the runs' own logs record these operations and who performed them.
-constexpr std::string_view kInRunLogs[] = {"startRun",      "appendEvents",        "pollWork",
-                                           "deliverHook",   "receiveWebhook",      "checkPlan",
-                                           "receiveEvents", "receiveSignedEvents", "callWorld"};
+constexpr std::string_view kInRunLogs[] = {
+    "startRun",      "appendEvents",        "pollWork",       "deliverHook",
+    "failHook",      "heartbeatHook",       "receiveWebhook", "checkPlan",
+    "receiveEvents", "receiveSignedEvents", "callWorld"};
 
 // Answers kept in memory only: only this process knows its workers, and tasks contain secrets.
 constexpr std::string_view kOfThisProcess[] = {"registerWorker", "pollWork", "drainWorker"};

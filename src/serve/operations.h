@@ -37,6 +37,8 @@ void ListRunEvents(Api& api, CallPtr call);
 void ListEvents(Api& api, CallPtr call);
 void AppendEvents(Api& api, CallPtr call);
 void DeliverHook(Api& api, CallPtr call);
+void FailHook(Api& api, CallPtr call);
+void HeartbeatHook(Api& api, CallPtr call);
 void GetHook(Api& api, CallPtr call);
 void ReceiveWebhook(Api& api, CallPtr call);
 

@@ -117,6 +117,15 @@ void AddQuestion(StateReader& reader, const StoredRun& run, HookView& view) {
   view.prompt = text("prompt");
 }
 
+HookDelivery DeliveryOf(const ApiCall& call, HookDelivery::Kind kind) {
+  HookDelivery delivery;
+  delivery.tenant_id = call.tenant();
+  delivery.token = call.Parameter("token");
+  delivery.delivery_id = call.IdOfKey();
+  delivery.kind = kind;
+  return delivery;
+}
+
 void AnswerDelivered(ApiCall& call, const std::string& token, const Result<std::string>& run_id) {
   if (!run_id) return call.Fail(run_id.error());
   HookView view;
@@ -221,11 +230,23 @@ void AppendEvents(Api& api, CallPtr call) {
 }
 
 void DeliverHook(Api& api, CallPtr call) {
-  HookDelivery delivery;
-  delivery.tenant_id = call->tenant();
-  delivery.token = call->Parameter("token");
+  HookDelivery delivery = DeliveryOf(*call, HookDelivery::Kind::kPayload);
   delivery.payload = call->body();
-  delivery.delivery_id = call->IdOfKey();
+  AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
+}
+
+void FailHook(Api& api, CallPtr call) {
+  auto body = call->Read<HookFailureBody>();
+  if (!body) return;
+  HookDelivery delivery = DeliveryOf(*call, HookDelivery::Kind::kFailure);
+  delivery.error_code = std::move(body->code);
+  delivery.error_message = std::move(body->message);
+  delivery.retryable = body->retryable.value_or(true);
+  AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
+}
+
+void HeartbeatHook(Api& api, CallPtr call) {
+  const HookDelivery delivery = DeliveryOf(*call, HookDelivery::Kind::kHeartbeat);
   AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
 }
 

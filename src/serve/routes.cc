@@ -45,6 +45,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/events", "appendEvents", kEventAppend, kBatchBody},
 
     {"POST", "/v1/hooks/{token}", "deliverHook", kHookDeliver, kPayloadBody},
+    {"POST", "/v1/hooks/{token}/fail", "failHook", kHookDeliver, kSmallBody},
+    {"POST", "/v1/hooks/{token}/heartbeat", "heartbeatHook", kHookDeliver, kNoBody},
     {"GET", "/v1/hooks/{token}", "getHook", kHookRead, kNoBody},
 
     {"POST", "/v1/plans", "registerPlan", kPlanWrite, kPlanBody},

@@ -38,6 +38,7 @@ std::string BodyOf(const Route& route) {
   if (route.method == "GET" || route.method == "DELETE") return {};
   if (route.operation == "sendSignal") return R"({"type":"PAUSE","reason":"because"})";
   if (route.operation == "setQueue") return R"({"concurrency":3})";
+  if (route.operation == "failHook") return R"({"code":"BROKEN"})";
   if (route.operation == "rotateToken") return R"({"graceMs":0})";
   return "{}";
 }

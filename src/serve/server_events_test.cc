@@ -296,6 +296,22 @@ TEST_F(ServerEventsTest, AHookIsShownAndAcceptsOnePayload) {
   EXPECT_EQ(Get("/v1/hooks/knock").Code(), "HOOK_NOT_FOUND");
 }
 
+TEST_F(ServerEventsTest, AHookAcceptsHeartbeatsAndAFailure) {
+  const std::string run = bench_.StartRun(token_, kWaiting);
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/knock/heartbeat", "").Text("runId"), run);
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/none/heartbeat", "").Code(), "HOOK_NOT_FOUND");
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/knock/fail", "{}").status, 422);
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/knock/fail", R"({"code":"a|b"})").status, 400);
+  const std::string failure = R"({"code":"NOBODY_HOME","message":"the shop is closed"})";
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/none/fail", failure).Code(), "HOOK_NOT_FOUND");
+  const HttpHeaders key = {{"Idempotency-Key", "once"}};
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/knock/fail", failure, key).Text("runId"), run);
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/knock/fail", failure, key).Text("runId"), run);
+  EXPECT_EQ(bench_.EndOf(token_, run), "FAILED");
+  EXPECT_EQ(Get("/v1/runs/" + run).Text("errorCode"), "NOBODY_HOME");
+  EXPECT_EQ(Get("/v1/runs/" + run).Text("errorMessage"), "step door: the shop is closed");
+}
+
 TEST_F(ServerEventsTest, AnApprovalIsShownWithItsQuestion) {
   bench_.StartRun(token_,
                   "metadata: {planId: ask, planVersion: '1'}\n"

@@ -145,6 +145,22 @@ class PlanWorkbench : public testing::Test {
     return run ? *run : std::string(Name(run.error().code));
   }
 
+  std::string FailHook(const std::string& token, const std::string& code,
+                       const std::string& delivery_id = {}, bool retryable = true) {
+    HookDelivery delivery{"default", token, {}, delivery_id, HookDelivery::Kind::kFailure};
+    delivery.error_code = code;
+    delivery.error_message = "it went wrong";
+    delivery.retryable = retryable;
+    const auto run = engine_->Deliver(delivery);
+    Step();
+    return run ? *run : std::string(Name(run.error().code));
+  }
+  std::string Beat(const std::string& token) {
+    const auto run = engine_->Deliver({"default", token, {}, {}, HookDelivery::Kind::kHeartbeat});
+    Step();
+    return run ? *run : std::string(Name(run.error().code));
+  }
+
   RunView View(const std::string& run) {
     auto view = engine_->View(run);
     EXPECT_TRUE(view) << (view ? "" : ToString(view.error()));

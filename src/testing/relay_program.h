@@ -17,7 +17,8 @@ namespace everstep {
 // a line of its document.
 //
 //   tool KIND             calls a tool, twice if need be
-//   ask KIND              calls a tool that hands over a token; the answer comes by its hook
+//   ask KIND [0 SECONDS]  calls a tool that hands over a token; the answer comes by its hook, and
+//                         until then a heartbeat every so often
 //   sleep SECONDS
 //   again N LINE          goes back to LINE until it was visited N times
 //   fail CODE
@@ -162,7 +163,9 @@ inline Result<std::shared_ptr<const CompiledProgram>> RelayFormat::Read(
   for (std::string text; std::getline(in, text);) {
     std::istringstream words(text);
     RelayProgram::Line& line = lines.emplace_back();
-    words >> line.verb >> line.word >> line.target;
+    std::uint32_t heartbeat = 0;
+    words >> line.verb >> line.word >> line.target >> heartbeat;
+    if (heartbeat > 0) line.spec.heartbeat_timeout = std::chrono::seconds(heartbeat);
     line.spec.kind = line.word;
     line.spec.attempts_max = 2;
     line.spec.retry_rules = {{.error_codes = {"BUSY"}, .initial_delay = Milliseconds(0)},

@@ -207,6 +207,7 @@ void RunWitness::TakeStarted(const UnitKey& key, Unit& unit, const Event& event)
     }
     unit.result_given = std::exchange(unit.result_ordered, false);
     unit.answered = false;
+    unit.answered_with.clear();
   }
   unit.status = EntityStatus::kRunning;
   unit.logical_attempt = event.logical_attempt;
@@ -300,6 +301,8 @@ void RunWitness::TakeCompleted(const UnitKey& key, Unit& unit, const Event& even
     }
   } else if (!IsTool(key) && !unit.answered && !unit.result_given) {
     Wrong("completes before what it waits for has happened");
+  } else if (!unit.answered_with.empty()) {
+    Wrong("completes although its hook received the failure " + unit.answered_with);
   }
   unit.status = EntityStatus::kSuccess;
   running_.erase(event.entity_id);
@@ -350,6 +353,9 @@ void RunWitness::CheckCause(const UnitKey& key, const Unit& unit, const Event& e
     const bool queued = SimulatedWorkers::IsQueued(action.kind);
     const bool over = action.timeout && (queued || now >= unit.delivered_at + *action.timeout);
     if (!over) Wrong("times out too early");
+  }
+  if (!unit.answered_with.empty() && code != unit.answered_with) {
+    Wrong("fails with " + code + " although its hook received " + unit.answered_with);
   }
   if (event.facts.will_retry && ending() && key.role != UnitKey::Role::kUndo &&
       code != "CANCELLED") {

@@ -36,7 +36,8 @@ class RunWitness {
     std::uint64_t items = 0;  // of a loop
     std::uint32_t items_running = 0;
     std::uint32_t items_begun = 0;
-    bool answered = false;  // the wait is over, the hook was received or the child has ended
+    bool answered = false;      // the wait is over, the hook was received or the child has ended
+    std::string answered_with;  // the error code that the hook received; empty: a payload
     Timestamp delivered_at{};
     std::string code;  // of a failure or skip
   };
@@ -100,6 +101,7 @@ class RunWitness {
   std::map<std::string, std::string> hooks_;     // id -> token
   std::map<std::string, std::string> children_;  // run -> unit
   std::set<std::string> deliveries_;
+  std::set<std::string> delivered_;  // the same, by unit and without the attempt
   bool failing_ = false;
   bool cancelling_ = false;
   bool emergency_ = false;

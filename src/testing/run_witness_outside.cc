@@ -54,7 +54,12 @@ void RunWitness::TakeHook(const Event& event) {
   if (event.type == EventType::kHookConflict) return;
   if (!hooks_.contains(event.entity_id)) return Wrong("names a hook that is not active");
   if (event.type == EventType::kHookReceived) {
-    units_[std::string(PurposeOf(event.entity_id).activity_id)].answered = true;
+    const std::string unit_id(PurposeOf(event.entity_id).activity_id);
+    Unit& unit = units_[unit_id];
+    unit.answered = true;
+    unit.answered_with = Text(Member(event.payload, "error").Get("code"));
+    const std::string delivery_id = event.instance_id.substr(event.entity_id.size());
+    if (!delivered_.insert(unit_id + delivery_id).second) Wrong("takes a delivery twice");
     deliveries_.insert(event.instance_id);
   } else {
     hooks_.erase(event.entity_id);

@@ -168,8 +168,16 @@ void SimulatedOperators::AnswerHook() {
   if (tokens.empty()) return;
   HookDelivery delivery;
   delivery.token = tokens[random_.Below(tokens.size())];
+  if (random_.OneIn(8)) {
+    delivery.kind = HookDelivery::Kind::kHeartbeat;
+    return Deliver(delivery);
+  }
   delivery.delivery_id = "delivery-" + std::to_string(++names_);
-  if (random_.OneIn(2)) {
+  if (random_.OneIn(4)) {
+    delivery.kind = HookDelivery::Kind::kFailure;
+    delivery.error_code = "NO_ANSWER";
+    delivery.retryable = random_.OneIn(2);
+  } else if (random_.OneIn(2)) {
     delivery.payload = random_.OneIn(2) ? R"({"approved":false})" : "7";
   } else if (random_.OneIn(2)) {
     delivery.payload = R"({"approved":true})";
@@ -182,7 +190,9 @@ void SimulatedOperators::Deliver(const HookDelivery& delivery) {
   ++deliveries_;
   const auto taken = world_.engine().Deliver(delivery);
   say_("answers " + delivery.token + ": " + (taken ? *taken : ToString(taken.error())));
-  if (taken) witness_.AnsweredDelivery(*taken, delivery.delivery_id);
+  if (taken && delivery.kind != HookDelivery::Kind::kHeartbeat) {
+    witness_.AnsweredDelivery(*taken, delivery.delivery_id);
+  }
 }
 
 void SimulatedOperators::ApproveRun() {

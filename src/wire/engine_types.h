@@ -85,6 +85,19 @@ void Describe(F& f, ReasonBody& body) {
   f("reason", body.reason);
 }
 
+// POST /v1/hooks/{token}/fail
+struct HookFailureBody {
+  std::string code;
+  std::string message;
+  std::optional<bool> retryable;  // unset: true
+};
+template <typename F>
+void Describe(F& f, HookFailureBody& body) {
+  f.Required("code", body.code);
+  f("message", body.message);
+  f("retryable", body.retryable);
+}
+
 template <typename F>
 void Describe(F& f, Blocker& blocker) {
   f("kind", blocker.kind);

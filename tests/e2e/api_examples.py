@@ -27,7 +27,7 @@ startRun scope, startRun later, startRun waited
 getRun ended, getRun unchanged, listRuns all, listRuns filtered, countRuns counts
 getSnapshot now, getSnapshot past, listSteps steps, getStep step, explainRun approval
 sendSignal pause, sendSignal resume, listSignals decisions, cancelRun cancel, approveRun approve
-getHook waiting, deliverHook approve, receiveWebhook forged, receiveWebhook signed
+getHook waiting, deliverHook approve, heartbeatHook alive, failHook fail, receiveWebhook forged, receiveWebhook signed
 appendEvents one, appendEvents list, appendEvents lines, appendEvents scope
 listRunEvents page, listRunEvents contract, listRunEvents stream
 listEvents page, listEvents since, listEvents stream
@@ -199,7 +199,9 @@ def learned_faults(name, example, said, answer):
                 ("getHook", "waiting"): ("runId", "stepId", "planId", "kind", "prompt"), ("checkPlan", "bad"): ("code",),
                 ("registerPlan", "register"): ("sha256", "planId", "planVersion"),
                 ("putArtifact", "note"): ("uri", "sha256", "sizeBytes", "contentType", "name"),
-                ("deliverHook", "approve"): ("runId",), SIGNED: ("runId", "token"), ("sendSignal", "pause"): ("decision", "signalId"),
+                ("deliverHook", "approve"): ("runId",), ("failHook", "fail"): ("runId",),
+                ("heartbeatHook", "alive"): ("runId",),
+                SIGNED: ("runId", "token"), ("sendSignal", "pause"): ("decision", "signalId"),
                 ("startRun", "approval"): ("status",), ("startRun", "later"): ("status", "startAt"),
                 ("cancelRun", "cancel"): ("decision",), ("createToken", "operator"): ("roles", "name"),
                 ("setQueue", "limit"): ("concurrency",)}

@@ -116,6 +116,21 @@ OPERATIONS = [
         body={JSON: anything("any JSON"), "required": False}, errors=("404", "410"),
         answers={"200": ("The delivery is durable.", {JSON: ref("Hook")}, ())}),
     Operation(
+        "POST", "/v1/hooks/{token}/fail", "failHook", "Hooks", "hook.deliver", "Fail a hook",
+        "The attempt of the waiting step fails with this error, and the retry policy of the step applies. The next "
+        "attempt waits for a new token, unless the plan chose the token.",
+        [Example("fail", "the printer is out of paper", 200, {"token": "label-7", "runId": "order-7"},
+                 token="label-7", body={"code": "NO_PAPER", "message": "tray 2 is empty"})],
+        body={JSON: ref("HookFailure")}, errors=("404", "410"),
+        answers={"200": ("The failure is durable.", {JSON: ref("Hook")}, ())}),
+    Operation(
+        "POST", "/v1/hooks/{token}/heartbeat", "heartbeatHook", "Hooks", "hook.deliver",
+        "Send a heartbeat to a hook",
+        "Says that an answer will follow. A step with a `heartbeatTimeout` fails with TIMEOUT if it gets neither an "
+        "answer nor a heartbeat in time. Heartbeats are not recorded.",
+        [Example("alive", "still printing", 200, {"token": "label-7", "runId": "order-7"}, token="label-7")],
+        errors=("404", "410"), answers={"200": ("The step keeps waiting.", {JSON: ref("Hook")}, ())}),
+    Operation(
         "GET", "/v1/hooks/{token}", "getHook", "Hooks", "hook.read", "Get a hook",
         "Returns the waiting run and step, for example for an approval page.",
         [Example("waiting", "a waiting hook", 200, {

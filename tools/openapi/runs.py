@@ -28,8 +28,9 @@ steps:
 """
 ORDER = """metadata: {planId: order, planVersion: "1.0"}
 steps:
-  - {stepId: paid, waitFor: {hook: {token: paid-7}}}
-  - {stepId: ship, kind: echo, inputs: {paid: "{{ steps.paid.result.amount }}"}}
+  - {stepId: paid, dependsOn: [], waitFor: {hook: {token: paid-7}}}
+  - {stepId: label, dependsOn: [], heartbeatTimeout: 1h, onFailure: continue, waitFor: {hook: {token: label-7}}}
+  - {stepId: ship, kind: echo, dependsOn: [paid, label], inputs: {paid: "{{ steps.paid.result.amount }}"}}
 """
 AT = "2026-02-11T10:30:00.000Z"
 GREET = {"stepId": "greet", "kind": "echo", "status": "SUCCESS", "logicalAttempt": 1, "attemptsMax": 1,

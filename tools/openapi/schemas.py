@@ -185,6 +185,12 @@ RUNS = {
         "blockers!": many(ref("Blocker")),
     }),
     "Reason": asked("A reason to be recorded.", {"reason": text("", maxLength=500)}),
+    "HookFailure": asked("Why a waiting step fails.", {
+        "code!": identifier("the error code; a retry policy can name it in `retryOn`"),
+        "message": text("what went wrong"),
+        "retryable": {"type": "boolean", "default": True,
+                      "description": "false if another attempt would fail too"},
+    }),
     "Signal": asked("A command to a run.", {
         "signalId": identifier("chosen by the caller. Repeating the id and body returns the same decision. "
                                "Default: the `Idempotency-Key`, or a generated id"),

@@ -244,6 +244,22 @@ class AsyncClient:
         `{"approved": True}`."""
         return await self._do(calls.deliver(token, payload, delivery_id))
 
+    async def fail_hook(
+        self,
+        token: str,
+        code: str,
+        message: str = "",
+        *,
+        retryable: bool = True,
+        delivery_id: Optional[str] = None,
+    ) -> views.Hook:
+        """Fails the attempt of the step that waits for the hook; its retry policy applies."""
+        return await self._do(calls.fail_hook(token, code, message, retryable, delivery_id))
+
+    async def heartbeat_hook(self, token: str) -> views.Hook:
+        """Says that the answer to a hook will follow, for steps with a `heartbeatTimeout`."""
+        return await self._do(calls.heartbeat_hook(token))
+
     async def hook(self, token: str) -> views.Hook:
         return await self._do(calls.get_hook(token))
 

@@ -202,6 +202,19 @@ def deliver(token: str, payload: Json, delivery_id: Optional[str]) -> Call[views
     return _post(views.Hook, _path("hooks", token), payload, delivery_id)
 
 
+def fail_hook(
+    token: str, code: str, message: str, retryable: bool, delivery_id: Optional[str]
+) -> Call[views.Hook]:
+    content: Dict[str, Any] = {"code": code, "retryable": retryable}
+    if message:
+        content["message"] = message
+    return _post(views.Hook, _path("hooks", token, "fail"), content, delivery_id)
+
+
+def heartbeat_hook(token: str) -> Call[views.Hook]:
+    return Call("POST", _path("hooks", token, "heartbeat"), as_view(views.Hook))
+
+
 def get_hook(token: str) -> Call[views.Hook]:
     return Call("GET", _path("hooks", token), as_view(views.Hook))
 

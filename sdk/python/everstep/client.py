@@ -241,6 +241,22 @@ class Client:
         `{"approved": True}`."""
         return self._do(calls.deliver(token, payload, delivery_id))
 
+    def fail_hook(
+        self,
+        token: str,
+        code: str,
+        message: str = "",
+        *,
+        retryable: bool = True,
+        delivery_id: Optional[str] = None,
+    ) -> views.Hook:
+        """Fails the attempt of the step that waits for the hook; its retry policy applies."""
+        return self._do(calls.fail_hook(token, code, message, retryable, delivery_id))
+
+    def heartbeat_hook(self, token: str) -> views.Hook:
+        """Says that the answer to a hook will follow, for steps with a `heartbeatTimeout`."""
+        return self._do(calls.heartbeat_hook(token))
+
     def hook(self, token: str) -> views.Hook:
         return self._do(calls.get_hook(token))
 

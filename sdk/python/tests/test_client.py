@@ -87,8 +87,14 @@ class ClientTest(ServerTest):
     def test_a_hook_takes_an_answer(self) -> None:
         run = self.waiting_run("ask-me")
         self.assertEqual(self.client.hook("ask-me").run_id, run.id)
+        self.client.heartbeat_hook("ask-me")
         self.client.deliver("ask-me", {"approved": True, "by": "Eve"})
         self.assertEqual(run.wait(20).status, "COMPLETED")
+
+    def test_a_hook_can_be_failed(self) -> None:
+        run = self.waiting_run("ask-in-vain")
+        self.client.fail_hook("ask-in-vain", "NOBODY_HOME", "the office is closed")
+        self.assertEqual(run.wait(20).error_code, "NOBODY_HOME")
 
     def test_a_run_is_paused_resumed_and_cancelled(self) -> None:
         run = self.waiting_run("patience")
@@ -154,6 +160,7 @@ class AsyncClientTest(ServerTest):
                         break
                 await run.pause()
                 await run.resume()
+                await client.heartbeat_hook("async-ask")
                 await client.deliver("async-ask", {"approved": True, "by": "Eve"})
                 self.assertEqual((await run.wait(20)).status, "COMPLETED")
                 followed = [event async for event in run.follow()]

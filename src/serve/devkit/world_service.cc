@@ -284,6 +284,11 @@ std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& deli
   const auto found = reader->FindRun((*holder)->run_id);
   reader.reset();
   if (!found || !*found || SpecOf((*found)->state) == 0) return std::nullopt;
+  if (delivery.kind != HookDelivery::Kind::kPayload) {
+    return Error{ErrorCode::kCapabilityNotSupported,
+                 "a hook of an application takes payloads only, no failures or heartbeats",
+                 {}};
+  }
   const StoredRun& run = **found;
   const auto value = delivery.payload.empty() ? Value() : ValueFromJson(delivery.payload);
   if (!value) return value.error();
