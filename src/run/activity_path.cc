@@ -65,11 +65,11 @@ ActivityPath ActivityPath::At(std::uint32_t index) const {
 
 std::string ActivityPath::Id() const {
   // Characters are at most as many as bytes; only a long path has to be looked at closely.
-  if (text_.size() <= kNameCharactersMax) return text_;
+  if (text_.size() <= kIdCharactersMax) return text_;
   const auto characters =
       text_.size() - static_cast<std::size_t>(std::ranges::count_if(text_, ContinuesCharacter));
-  if (characters <= kNameCharactersMax) return text_;
-  std::size_t end = kNameCharactersMax - 1 - kDigestDigits;
+  if (characters <= kIdCharactersMax) return text_;
+  std::size_t end = kIdCharactersMax - 1 - kDigestDigits;
   while (end > 0 && ContinuesCharacter(text_[end])) --end;
   return text_.substr(0, end) + "~" + ToHex(Sha256(text_)).substr(0, kDigestDigits);
 }

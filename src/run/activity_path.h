@@ -20,6 +20,9 @@ namespace everstep {
 class ActivityPath {
  public:
   static constexpr std::uint32_t kNoIndex = UINT32_MAX;
+  // Of an id: what a signal can name, and short enough for the waits, hooks and calls that are
+  // named after it ("timeout:ID:ATTEMPT").
+  static constexpr std::size_t kIdCharactersMax = 128;
 
   ActivityPath() = default;  // of the run itself
 
@@ -28,7 +31,7 @@ class ActivityPath {
   // This scope's iteration `index`. Of a path that ends with a child without an index.
   ActivityPath At(std::uint32_t index) const;
 
-  // The id in the log: the path's text, or, if that is longer than a name may be, its beginning
+  // The id in the log: the path's text, or, if that is longer than kIdCharactersMax, its beginning
   // followed by "~" and 32 hexadecimal digits of the SHA-256 of the whole text.
   std::string Id() const;
   const std::string& text() const { return text_; }

@@ -246,6 +246,9 @@ class Execution {
   void StopWaiting(Turn& turn);
   void StopTools(Turn& turn, bool force);
   void GiveUpOnTools(Turn& turn);
+  void Withdraw(Turn& turn, ActivityNo no);
+  bool CancelActivity(Turn& turn, ActivityNo no, const std::string& reason);
+  void PressCancelled(Turn& turn);
   void LetGo(Turn& turn, ActivityNo no);
   bool AdvanceUndo(Turn& turn);
   void EndRun(Turn& turn);
@@ -303,6 +306,13 @@ class Execution {
   // Activities that only wait for their hook, and whose token's holder has to send heartbeats: when
   // it counts as silent.
   std::map<ActivityNo, Timestamp> silent_at_;
+  // Activities that the program has cancelled, and that have been asked to stop.
+  struct Cancellation {
+    Timestamp at{};
+    bool forced = false;
+    std::string reason;
+  };
+  std::map<ActivityNo, Cancellation> cancelled_;
   std::set<std::string> children_started_;  // in this process
   bool waiting_stopped_ = false;            // the ending has ended what only waits
   ActivityNo waiting_stopped_to_ = 0;       // of the activities before this one

@@ -83,6 +83,7 @@ void Execution::LeaveProcess(Turn& turn, ActivityNo no) {
   ClearDeadlines(no);
   ForgetHeartbeat(no);
   EVERSTEP_ASSERT(!(asked_.contains(no) && slots_.contains(no)));
+  cancelled_.erase(no);
   under_way_.erase(no);
   missing_.erase(no);
   if (ForgetRequest(no)) turn.effects.freed_slots.push_back(IdOf(no));
@@ -116,6 +117,7 @@ void Execution::CompleteActivity(Turn& turn, ActivityNo no, const TaskOutcome& o
 std::optional<std::size_t> Execution::RetryRuleFor(ActivityNo no,
                                                    const TaskOutcome& outcome) const {
   if (state_.run.is_ending() && !program_->IsCompensation(no)) return std::nullopt;
+  if (cancelled_.contains(no)) return std::nullopt;
   const ActivitySpec& spec = program_->SpecOf(no);
   if (outcome.permanent || at(no).logical_attempt >= spec.attempts_max) return std::nullopt;
   if (!program_->MayRetry(no)) return std::nullopt;
@@ -130,11 +132,11 @@ std::optional<std::size_t> Execution::RetryRuleFor(ActivityNo no,
 
 void Execution::FailActivity(Turn& turn, ActivityNo no, const TaskOutcome& outcome) {
   EVERSTEP_ASSERT(!outcome.succeeded);
+  const auto rule = RetryRuleFor(no, outcome);
   LeaveProcess(turn, no);
   const Activity& activity = at(no);
   EVERSTEP_ASSERT(activity.running());
   const std::uint32_t next = activity.logical_attempt + 1;
-  const auto rule = RetryRuleFor(no, outcome);
   Timestamp due_at{};
   if (rule) {
     Milliseconds delay = program_->SpecOf(no).retry_rules[*rule].DelayBefore(
@@ -254,6 +256,63 @@ void Execution::GiveUpOnTools(Turn& turn) {
     FailActivity(turn, no, Cancelled("it did not stop when asked to"));
   }
   stops_sent_ = 3;
+}
+
+// The activity does not get the slot or the tool that it waits for.
+void Execution::Withdraw(Turn& turn, ActivityNo no) {
+  if (ForgetRequest(no)) turn.effects.freed_slots.push_back(IdOf(no));
+  missing_.erase(no);
+  program_->PutBack(no);
+}
+
+// By order of the program.
+bool Execution::CancelActivity(Turn& turn, ActivityNo no, const std::string& reason) {
+  const Activity& activity = at(no);
+  if (!activity.running()) {
+    const bool can_start = activity.status == EntityStatus::kAbsent ||
+                           (activity.failed() && (activity.will_retry || activity.held));
+    if (!can_start) return false;
+    Withdraw(turn, no);
+    Skip(turn, no, "CANCELLED", reason);
+    return true;
+  }
+  const Work work = program_->WorkOf(no);
+  EVERSTEP_ASSERT(work != Work::kScope);
+  if (cancelled_.contains(no)) return false;
+  const bool is_outside =
+      under_way_.contains(no) && std::ranges::find(turn.effects.dispatch, TaskOf(no), &Task::id) ==
+                                     turn.effects.dispatch.end();
+  // A call that has handed over a token is of no use once its hook is closed.
+  const bool has_hook =
+      state_.activities.hooks().contains(PurposeId("hook", activity.id, activity.logical_attempt));
+  if (work != Work::kChild && (has_hook || !is_outside)) {
+    LetGo(turn, no);
+    TaskOutcome outcome = Cancelled(reason);
+    outcome.permanent = true;
+    FailActivity(turn, no, outcome);
+    return true;
+  }
+  cancelled_[no] = {turn.now, false, reason};
+  if (work == Work::kChild) {
+    turn.effects.cancel_children.push_back(ChildIdOf(state_, no));
+  } else {
+    turn.effects.stop.push_back({TaskOf(no), false});
+  }
+  return true;
+}
+
+// Tools that were asked to stop and have not.
+void Execution::PressCancelled(Turn& turn) {
+  const std::map<ActivityNo, Cancellation> cancelled = cancelled_;
+  for (const auto& [no, order] : cancelled) {
+    if (!under_way_.contains(no)) continue;
+    if (order.forced && turn.now >= order.at + 2 * options_.cancel_grace) {
+      FailActivity(turn, no, Cancelled("it did not stop when asked to"));
+    } else if (!order.forced && turn.now >= order.at + options_.cancel_grace) {
+      cancelled_[no].forced = true;
+      turn.effects.stop.push_back({TaskOf(no), true});
+    }
+  }
 }
 
 // The attempt's fate is decided: stops what it has outside.

@@ -240,6 +240,10 @@ Timestamp Execution::NextDeadline() const {
   };
   if (!deadlines_.empty()) consider(deadlines_.begin()->at);
   if (under_way_.empty()) return next;
+  for (const auto& [no, order] : cancelled_) {
+    if (under_way_.contains(no))
+      consider(order.at + options_.cancel_grace * (order.forced ? 2 : 1));
+  }
   if (IsEnding() && (stops_sent_ == 1 || stops_sent_ == 2)) {
     consider(stops_sent_at_ + options_.cancel_grace * stops_sent_);
   }
@@ -256,6 +260,7 @@ void Execution::Tick(Turn& turn) {
          turn.writes.size() < kEventsPerTurn) {
     DeadlinePassed(turn, *deadlines_.begin());
   }
+  if (!cancelled_.empty()) PressCancelled(turn);
   const bool busy = !under_way_.empty();
   if (busy && IsEnding() && turn.now >= stops_sent_at_ + options_.cancel_grace * stops_sent_) {
     if (stops_sent_ == 1) {
@@ -303,7 +308,7 @@ void Execution::DeadlinePassed(Turn& turn, const Deadline& deadline) {
 
 // Its worker is silent or gone.
 void Execution::DeliverAgain(Turn& turn, ActivityNo no) {
-  if (IsEnding() && !OutlivesEnding(no)) {
+  if (cancelled_.contains(no) || (IsEnding() && !OutlivesEnding(no))) {
     return FailActivity(
         turn, no, TaskOutcome::Failure("CANCELLED", "it fell silent while it was stopped", false));
   }
@@ -394,6 +399,7 @@ void Execution::Shed() {
   for (const auto& [no, delivery] : under_way_) keep(no);
   for (const auto& [no, losses] : losses_) keep(no);
   for (const auto& [no, silent_at] : silent_at_) keep(no);
+  for (const auto& [no, order] : cancelled_) keep(no);
   for (const auto* set : {&asked_, &slots_, &missing_}) std::ranges::for_each(*set, keep);
   program_.reset();
   state_ = ExecutionState{state_.run_id, state_.scope, {}, {}};
@@ -415,6 +421,7 @@ void Execution::TakeOverShed(const Execution& shed) {
     deadlines_.insert({deadline.at, number(deadline.no), deadline.of});
   }
   for (const auto& [no, silent_at] : shed.silent_at_) silent_at_[number(no)] = silent_at;
+  for (const auto& [no, order] : shed.cancelled_) cancelled_[number(no)] = order;
   for (const auto& [rank, no] : shed.unasked_) unasked_.emplace(rank, number(no));
   for (const ActivityNo no : shed.asked_) asked_.insert(number(no));
   for (const ActivityNo no : shed.missing_) missing_.insert(number(no));

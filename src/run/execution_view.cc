@@ -137,6 +137,11 @@ void Execution::ExplainActivity(ActivityNo no, Explanation& to) const {
   if (asked_.contains(no)) return;   // ExplainReady does
   const ActivitySpec& spec = program_->SpecOf(no);
   Blocker blocker{"step", id, {}, activity.last_seq.value(), std::nullopt, {}};
+  if (const auto order = cancelled_.find(no); order != cancelled_.end()) {
+    blocker.kind = "cancelling";
+    blocker.message = "step " + id + " is being cancelled: " + order->second.reason;
+    return to.blockers.push_back(std::move(blocker));
+  }
   if (work == Work::kTimer || work == Work::kHook || activity.submitted) {
     const auto& hooks = state_.activities.hooks();
     const auto& waits = state_.activities.waits();

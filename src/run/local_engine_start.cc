@@ -86,7 +86,8 @@ Status LocalEngine::AddChildren(const CompiledProgram& program, const std::strin
       const Status whole = CheckPlanDigest({child.reference, child.sha256, {}, {}, {}}, *document);
       if (!whole) return whole.error();
     }
-    const auto added = library_.Add(program.ref().format, *document);
+    const std::string& format = child.format.empty() ? program.ref().format : child.format;
+    const auto added = library_.Add(format, *document);
     if (!added) return added.error();
     children.emplace(child.name, (*added)->ref().sha256);
     const Status deeper = AddChildren(**added, base, depth + 1, children);
@@ -166,8 +167,8 @@ Result<LocalEngine::Prepared> LocalEngine::Prepare(const StartRequest& request,
 void LocalEngine::StartChild(const ChildOrder& child) {
   EVERSTEP_ASSERT(!child.run_id.value().empty() && !child.origin.parent.value().empty());
   if (child.program.sha256.empty()) {
-    return ChildMissed(child,
-                       {ErrorCode::kPlanUnavailable, "the plan of the child run is unknown", {}});
+    return ChildMissed(
+        child, {ErrorCode::kPlanUnavailable, "the program of the child run is unknown", {}});
   }
   StartOrder order;
   order.origin = child.origin;

@@ -469,7 +469,7 @@ std::vector<CompiledProgram::Child> CompiledPlan::children() const {
   for (const PlanStep& step : plan_->steps) {
     if (!step.child) continue;
     children.push_back(
-        {NameOf(*step.child), step.child->reference, step.child->document, step.child->sha256});
+        {NameOf(*step.child), {}, step.child->reference, step.child->document, step.child->sha256});
   }
   return children;
 }

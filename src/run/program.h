@@ -88,6 +88,13 @@ class Commands {
   virtual void FailToStart(ActivityNo no, const Error& error) = 0;
   // An activity that waits for a slot or a tool is not to start any more.
   virtual void Withdraw(ActivityNo no) = 0;
+  // Ends an activity, not a scope, that is not needed any more. One that is not under way is
+  // skipped (CANCELLED). One that only waits fails at once (CANCELLED). A tool is asked to stop, is
+  // stopped by force after the grace period, and fails after a second one; a child run is
+  // cancelled. Until they have ended, both can still succeed; neither is retried. The log does not
+  // show the order, so that a program gives it for as long as the activity has not ended. False: it
+  // has ended, or this process has the order already.
+  virtual bool Cancel(ActivityNo no, const std::string& reason) = 0;
   // Records a fact of the program's own: a choice, variables, an iteration.
   virtual void Record(Event event) = 0;
   // Ends the run: with a result (JSON, or empty), or by failing it.
@@ -191,6 +198,7 @@ class CompiledProgram {
   // The programs that it runs as children.
   struct Child {
     std::string name;       // by which a run's origin knows its digest
+    std::string format{};   // empty: its parent's
     std::string reference;  // where it is fetched; empty: `document` is it
     std::string document;
     std::string sha256;  // expected, if the program says so

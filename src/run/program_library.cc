@@ -113,7 +113,7 @@ Result<std::shared_ptr<const CompiledProgram>> ProgramLibrary::Find(const Progra
   const auto stored = store_.Read()->FindPlan(*sha256);
   if (!stored) return stored.error();
   if (!*stored) {
-    return Error{ErrorCode::kPlanUnavailable, "the store has no plan " + ref.sha256, {}};
+    return Error{ErrorCode::kPlanUnavailable, "the store has no program " + ref.sha256, {}};
   }
   auto program = reader->ReadAgain(**stored);
   if (!program) return program;

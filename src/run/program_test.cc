@@ -29,6 +29,10 @@ class ProgramTest : public PlanWorkbench {
     const std::string& inputs = Opened(step).inputs;
     return inputs.substr(inputs.find(':') + 2, 32);
   }
+  void Cancel(const std::string& run, const std::string& step) {
+    const auto decision = Signal(run, "UPDATE_PARAMS", R"({"params":{"cancel":")" + step + "\"}}");
+    EXPECT_EQ(decision.decision, "ACCEPTED") << decision.reason;
+  }
   std::vector<std::string> Steps(const std::string& run) {
     std::vector<std::string> ids;
     for (const StepView& step : View(run).steps) ids.push_back(step.step_id);
@@ -146,6 +150,131 @@ TEST_F(ProgramTest, TheHolderOfTheTokenSendsHeartbeatsOnceTheCallHasReturned) {
   EXPECT_EQ(StepOf(run, "line[0]/work").status, "FAILED") << "retried after a second";
   AdvanceClock(std::chrono::seconds(1));
   EXPECT_EQ(Opened("line[0]/work").id.logical_attempt, 2U);
+}
+
+TEST_F(ProgramTest, GoesOnAfterAFailure) {
+  const std::string run = StartRelay("try http\ntool shell");
+  Fail("line[0]/work", "BROKEN", false);
+  Finish("line[1]/work");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+// ---- cancelling an activity
+
+TEST_F(ProgramTest, CancelsAToolWhichIsAskedThenForcedThenGivenUp) {
+  const std::string run = StartRelay("try http\ntool shell");
+  Cancel(run, "line[0]/work");
+  const TaskId task = tools_->started.at(0).id;
+  ASSERT_EQ(tools_->cancelled.size(), 1U);
+  EXPECT_EQ(tools_->cancelled[0], std::pair(task, false));
+  EXPECT_EQ(Why(run).blockers.at(0).kind, "cancelling");
+  AdvanceClock(options_.cancel_grace);
+  ASSERT_EQ(tools_->cancelled.size(), 2U);
+  EXPECT_EQ(tools_->cancelled[1], std::pair(task, true));
+  EXPECT_FALSE(IsOpen("line[1]/work"));
+  AdvanceClock(options_.cancel_grace);
+  EXPECT_EQ(StepStatus(run, "line[0]/work"), "FAILED");
+  Finish("line[1]/work");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(ProgramTest, ACancelledToolMaySucceedOrFailAndIsNotRetried) {
+  const std::string first = StartRelay("try http\ntool shell");
+  Cancel(first, "line[0]/work");
+  Finish("line[0]/work");
+  EXPECT_EQ(StepStatus(first, "line[0]/work"), "SUCCESS");
+  Finish("line[1]/work");
+  const std::string second = StartRelay("try http\ntool shell");
+  Cancel(second, "line[0]/work");
+  Fail("line[0]/work", "BUSY");
+  EXPECT_EQ(StepOf(second, "line[0]/work").logical_attempt, 1U);
+  EXPECT_TRUE(IsOpen("line[1]/work"));
+}
+
+TEST_F(ProgramTest, ACancelledToolThatIsLostIsNotDeliveredAgain) {
+  const std::string run = StartRelay("try http\ntool shell");
+  Cancel(run, "line[0]/work");
+  tools_->Lose(Opened("line[0]/work").id);
+  Step();
+  EXPECT_EQ(StepStatus(run, "line[0]/work"), "FAILED");
+  EXPECT_TRUE(IsOpen("line[1]/work"));
+}
+
+TEST_F(ProgramTest, TheProgramCancelsAgainAfterARestart) {
+  const std::string run = StartRelay("try http\ntool shell");
+  Cancel(run, "line[0]/work");
+  Restart();
+  EXPECT_FALSE(IsOpen("line[0]/work")) << "it is not delivered again";
+  EXPECT_TRUE(IsOpen("line[1]/work"));
+}
+
+TEST_F(ProgramTest, ARunThatWasShedStillForcesWhatItCancelled) {
+  options_.memory_bytes_max = 0;
+  StartAfresh();
+  const std::string run = StartRelay("try http\ntool shell");
+  Cancel(run, "line[0]/work");
+  AdvanceClock(options_.cancel_grace);
+  AdvanceClock(options_.cancel_grace);
+  EXPECT_TRUE(tools_->cancelled.back().second);
+  EXPECT_EQ(StepStatus(run, "line[0]/work"), "FAILED");
+}
+
+TEST_F(ProgramTest, WhatOnlyWaitsIsCancelledAtOnce) {
+  const std::string run = StartRelay("wait knock\nsleep 60\nask http\ntool shell");
+  Cancel(run, "line[0]/work");
+  EXPECT_EQ(View(run).error_code, "CANCELLED") << "a failed line ends a relay";
+  EXPECT_EQ(Deliver("knock", "1"), "HOOK_NOT_FOUND");
+  const std::string call = StartRelay("ask http");
+  const std::string token = TokenOf("line[0]/work");
+  Cancel(call, "line[0]/work");
+  EXPECT_EQ(tools_->cancelled.back(), std::pair(Opened("line[0]/work").id, true));
+  EXPECT_EQ(Deliver(token, "1"), "HOOK_NOT_FOUND");
+  EXPECT_EQ(View(call).error_code, "CANCELLED");
+}
+
+TEST_F(ProgramTest, WhatIsNotUnderWayIsSkipped) {
+  const std::string run = StartRelay("tool http\ntool shell");
+  Fail("line[0]/work", "BROKEN");
+  EXPECT_EQ(StatusOf(run), "RUNNING") << "it is retried in a second";
+  Cancel(run, "line[0]/work");
+  EXPECT_EQ(StepStatus(run, "line[0]/work"), "SKIPPED");
+  AdvanceClock(std::chrono::seconds(5));
+  Finish("line[1]/work");
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(ProgramTest, ACancelledChildIsCancelledBeforeTheProgramGoesOn) {
+  const std::string run = StartRelay("run relay tool http");
+  const std::string child = Opened("line[0]/work").id.run_id.value();
+  EXPECT_NE(child, run);
+  Cancel(run, "line[0]/work");
+  EXPECT_EQ(StatusOf(run), "RUNNING") << "the child is still ending";
+  Fail("line[0]/work", "CANCELLED", false);
+  EXPECT_EQ(StatusOf(child), "CANCELLED");
+  EXPECT_EQ(View(run).error_code, "CHILD_CANCELLED");
+}
+
+// ---- children of any format
+
+TEST_F(ProgramTest, AChildMayBeOfAnotherFormat) {
+  const std::string run = StartRelay(
+      "run plan {\"metadata\":{\"planId\":\"c\",\"planVersion\":\"1\"},"
+      "\"steps\":[{\"stepId\":\"a\",\"kind\":\"http\"}]}\n"
+      "run relay tool shell;sleep 5");
+  Restart();
+  Finish("a");
+  Finish("line[0]/work");
+  EXPECT_EQ(StatusOf(run), "RUNNING");
+  AdvanceClock(std::chrono::seconds(5));
+  EXPECT_EQ(StatusOf(run), "COMPLETED");
+}
+
+TEST_F(ProgramTest, AChildOfAFormatThatNobodyReadsIsRefused) {
+  StartRequest request = RequestOf("run unheard-of tool http");
+  request.format = "relay";
+  const auto started = TryStart(request);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST_F(ProgramTest, FailsTheRun) {

@@ -35,12 +35,9 @@ class Execution::TurnCommands final : public Commands {
   void FailToStart(ActivityNo no, const Error& error) override {
     execution_.FailAtStart(turn_, no, error);
   }
-  void Withdraw(ActivityNo no) override {
-    if (execution_.ForgetRequest(no)) {
-      turn_.effects.freed_slots.push_back(execution_.IdOf(no));
-    }
-    execution_.missing_.erase(no);
-    execution_.program_->PutBack(no);
+  void Withdraw(ActivityNo no) override { execution_.Withdraw(turn_, no); }
+  bool Cancel(ActivityNo no, const std::string& reason) override {
+    return execution_.CancelActivity(turn_, no, reason);
   }
   void Record(Event event) override {
     event.emitted_at = turn_.now;
