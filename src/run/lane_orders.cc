@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "event/identifier.h"
 #include "flow/operations_done.h"
-#include "run/foreign_run.h"
 #include "run/lane_resident.h"
+#include "run/logged_backend.h"
 
 namespace everstep {
 namespace {
@@ -109,7 +109,7 @@ Result<Lane::Resident*> Lane::Load(const RunId& run_id, Fold& fold, std::uint64_
         "run " + run_id.value() + " is not executed by this engine: another engine writes its log",
         {}};
   };
-  if (ForeignRuns::Is((*stored)->state)) return is_foreign();
+  if (LoggedBackend::Has((*stored)->state)) return is_foreign();
   std::unique_ptr<Execution>& run = fold.run;
   EventQuery query{.after = fold.after, .limit = kEventsPerRead};
   while (query.after < (*stored)->state.last_seq) {

@@ -66,7 +66,7 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
       library_(log_->store(), log_->committer(),
                {parts.tools->Kinds(), {}, parts.tools->HasOthers()}, std::move(parts.formats),
                threads_),
-      foreign_(log_->store(), log_->authority(), clock_, random_),
+      logged_({log_->store(), log_->authority(), clock_, random_}),
       timers_(log_->store()),
       slots_(options_.admission.ageing, parts.tenant_share,
              [this](const RunId& run_id, const std::string& activity_id) {
@@ -435,7 +435,9 @@ Result<SignalDecision> LocalEngine::Signal(const SignalRequest& request) {
   auto verdict = JudgeSignal(request, options_.signals_to_approve, clock_.Now(), random_);
   if (!verdict) return std::move(verdict).error();
   const RunId run_id(request.run_id);
-  if (foreign_.Has(run_id)) return foreign_.Signal(request, *verdict);
+  if (const auto elsewhere = FindElsewhere(run_id)) {
+    return elsewhere->backend.Signal(request, *verdict);
+  }
   if (request.type == "RETRY_RUN") return RetryRun(request, *verdict);
   return Ask<SignalDecision>(run_id, [&](std::function<void(Result<SignalDecision>)> answer) {
     return LaneOrder{run_id, SignalCall{request, std::move(*verdict), std::move(answer)}};
@@ -465,6 +467,9 @@ Result<std::string> LocalEngine::Deliver(const HookDelivery& delivery) {
   if (!holder) return holder.error();
   if (!*holder) return Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
   const RunId run_id = (*holder)->run_id;
+  if (const auto elsewhere = FindElsewhere(run_id)) {
+    return elsewhere->backend.Deliver(elsewhere->run, **holder, delivery);
+  }
   return Ask<std::string>(run_id, [&](std::function<void(Result<std::string>)> answer) {
     return LaneOrder{run_id, HookOrder{delivery, std::move(answer)}};
   });

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,8 +18,8 @@
 #include "engine/embedded_log.h"
 #include "everstep/engine.h"
 #include "run/admission.h"
-#include "run/foreign_run.h"
 #include "run/lane.h"
+#include "run/logged_backend.h"
 #include "run/plan_fetcher.h"
 #include "run/program_library.h"
 #include "run/slot_board.h"
@@ -99,6 +100,10 @@ class LocalEngine final : public Engine, private LaneHost {
   // listener must stay valid until another one is set and no lane is calling it. Null: none.
   using EndListener = std::function<void(const Execution&)>;
   void SetEndListener(const EndListener* listener) { end_listener_.store(listener); }
+  // Connects the backend of the runs whose engine_run_ref begins with its prefix, until it is
+  // removed. RemoveBackend waits for the calls that use it.
+  void AddBackend(ExecutionBackend& backend);
+  void RemoveBackend(ExecutionBackend& backend);
 
  private:
   // LaneHost
@@ -121,6 +126,13 @@ class LocalEngine final : public Engine, private LaneHost {
   void ReportChild(const RunId& child, const RunId& parent);
   bool IsOrphan(const Execution& child);
   Result<SignalDecision> RetryRun(const SignalRequest& request, const SignalVerdict& verdict);
+  // A run that is decided elsewhere, with its backend, which stays while this object lives.
+  struct Elsewhere {
+    StoredRun run;
+    ExecutionBackend& backend;
+    std::shared_lock<std::shared_mutex> lock;
+  };
+  std::optional<Elsewhere> FindElsewhere(const RunId& run_id);
 
   bool IsCounted(const RunOrigin& origin) const;
   Lane& LaneOf(const RunId& run_id);
@@ -149,7 +161,9 @@ class LocalEngine final : public Engine, private LaneHost {
   WatchedClock* const watch_;
   std::unique_ptr<EmbeddedLog> log_;
   ProgramLibrary library_;
-  ForeignRuns foreign_;
+  LoggedBackend logged_;  // of the runs whose backend is not connected
+  std::shared_mutex backends_mutex_;
+  std::vector<ExecutionBackend*> backends_;  // guarded by backends_mutex_
   Timers timers_;
   LaneCounters counters_;
   SlotBoard slots_;

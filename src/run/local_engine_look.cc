@@ -36,12 +36,32 @@ Blocker StoreBlocker(const Error& fault) {
 
 }  // namespace
 
+void LocalEngine::AddBackend(ExecutionBackend& backend) {
+  const std::lock_guard lock(backends_mutex_);
+  backends_.push_back(&backend);
+}
+
+void LocalEngine::RemoveBackend(ExecutionBackend& backend) {
+  const std::lock_guard lock(backends_mutex_);
+  std::erase(backends_, &backend);
+}
+
+std::optional<LocalEngine::Elsewhere> LocalEngine::FindElsewhere(const RunId& run_id) {
+  auto run = log_->store().Read()->FindRun(run_id);
+  if (!run || !*run || !(*run)->quarantine.empty()) return std::nullopt;
+  if (!LoggedBackend::Has((*run)->state)) return std::nullopt;
+  std::shared_lock lock(backends_mutex_);
+  const auto found = std::ranges::find_if(backends_, [&run](const ExecutionBackend* backend) {
+    return (*run)->state.engine_run_ref.starts_with(backend->prefix());
+  });
+  ExecutionBackend& backend = found == backends_.end() ? logged_ : **found;
+  return Elsewhere{std::move(**run), backend, std::move(lock)};
+}
+
 Result<RunView> LocalEngine::View(std::string_view run_id) {
-  auto view = Look<RunView>(run_id, [](const Execution& run) { return run.View(); });
   const RunId id{std::string(run_id)};
-  if (!view && view.error().code == ErrorCode::kPlanUnavailable && foreign_.Has(id)) {
-    return foreign_.View(id);
-  }
+  if (const auto elsewhere = FindElsewhere(id)) return elsewhere->backend.View(elsewhere->run);
+  auto view = Look<RunView>(run_id, [](const Execution& run) { return run.View(); });
   if (!view || !WaitsToStart(view->status)) return view;
   const std::lock_guard lock(admission_mutex_);
   view->queue_position = admission_.Position(id);
@@ -50,6 +70,7 @@ Result<RunView> LocalEngine::View(std::string_view run_id) {
 
 Result<Explanation> LocalEngine::Why(std::string_view run_id) {
   const RunId id{std::string(run_id)};
+  if (const auto elsewhere = FindElsewhere(id)) return elsewhere->backend.Why(elsewhere->run);
   auto why = Look<Explanation>(run_id, [this](const Execution& run) {
     Explanation explanation = run.Why();
     for (Blocker& blocker : explanation.blockers) {
@@ -59,9 +80,6 @@ Result<Explanation> LocalEngine::Why(std::string_view run_id) {
     }
     return explanation;
   });
-  if (!why && why.error().code == ErrorCode::kPlanUnavailable && foreign_.Has(id)) {
-    return foreign_.Why(id);
-  }
   const auto fault = StoreFault();
   if (!why && fault && why.error().code == ErrorCode::kStoreStopped) {
     return ExplainStopped(id, *fault);

@@ -212,15 +212,18 @@ Api::Api(Parts parts, ApiOptions options)
                 RunOnPool(party, std::move(work));
               },
               options_.loopback_endpoints}),
+      devkit_({parts_.engine.embedded_log(), parts_.queue, parts_.clock, parts_.random}),
       shares_(options_.requests),
       unproven_shares_(options_.unproven_requests),
       stream_shares_(options_.streams),
       probes_(kProbeThreads, kProbeReserved),
       pool_(kPoolThreads, kPoolReserved) {
   for (const Route& route : Routes()) operations_.push_back(FindOperation(route.operation));
+  parts_.engine.AddBackend(devkit_);
 }
 
 Api::~Api() {
+  parts_.engine.RemoveBackend(devkit_);
   end_waiters_.Close();
   parts_.streams.EndWaits();
 }
@@ -391,11 +394,6 @@ std::optional<StoredRun> Api::FindRun(ApiCall& call, const std::string& run_id) 
   if (run) return *std::move(run);
   call.Fail(run.error());
   return std::nullopt;
-}
-
-Result<std::string> Api::Deliver(const HookDelivery& delivery) {
-  if (auto resumed = world_.Resume(delivery)) return *std::move(resumed);
-  return engine().Deliver(delivery);
 }
 
 Actor Api::ActorOf(const ApiCall& call) const {

@@ -26,6 +26,7 @@
 #include "serve/append_queue.h"
 #include "serve/artifact_owners.h"
 #include "serve/audit_log.h"
+#include "serve/devkit/devkit_backend.h"
 #include "serve/devkit/world_service.h"
 #include "serve/durable_answers.h"
 #include "serve/end_waiters.h"
@@ -179,8 +180,6 @@ class Api final : public HttpHandler, private CallObserver {
   bool ReserveAnswer(ApiCall& call);
   // Takes a share of the stream limit. Nullopt if the call was answered with an error.
   std::optional<PartyShares::Share> TakeStream(ApiCall& call);
-  // Delivers to the engine, or to the application whose run has the hook. Returns the run's id.
-  Result<std::string> Deliver(const HookDelivery& delivery);
 
  private:
   // Larger bodies are not parsed on an io thread, where other connections would have to wait.
@@ -221,6 +220,7 @@ class Api final : public HttpHandler, private CallObserver {
   Followers followers_;
   AppendQueue appends_;
   WorldService world_;
+  DevkitBackend devkit_;
   PartyShares shares_;
   PartyShares unproven_shares_;
   PartyShares stream_shares_;

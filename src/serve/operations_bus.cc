@@ -271,7 +271,7 @@ Status Execute(Api& api, const std::string& tenant_id, const InboundOrder& order
   delivery.token = order.deliver->token;
   delivery.payload = order.deliver->payload;
   delivery.delivery_id = "in-" + order.key;
-  const auto run_id = api.Deliver(delivery);
+  const auto run_id = api.engine().Deliver(delivery);
   if (!run_id) return run_id.error();
   match.run_id = *run_id;
   return Ok();

@@ -232,7 +232,7 @@ void AppendEvents(Api& api, CallPtr call) {
 void DeliverHook(Api& api, CallPtr call) {
   HookDelivery delivery = DeliveryOf(*call, HookDelivery::Kind::kPayload);
   delivery.payload = call->body();
-  AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
+  AnswerDelivered(*call, delivery.token, api.engine().Deliver(delivery));
 }
 
 void FailHook(Api& api, CallPtr call) {
@@ -242,12 +242,12 @@ void FailHook(Api& api, CallPtr call) {
   delivery.error_code = std::move(body->code);
   delivery.error_message = std::move(body->message);
   delivery.retryable = body->retryable.value_or(true);
-  AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
+  AnswerDelivered(*call, delivery.token, api.engine().Deliver(delivery));
 }
 
 void HeartbeatHook(Api& api, CallPtr call) {
   const HookDelivery delivery = DeliveryOf(*call, HookDelivery::Kind::kHeartbeat);
-  AnswerDelivered(*call, delivery.token, api.Deliver(delivery));
+  AnswerDelivered(*call, delivery.token, api.engine().Deliver(delivery));
 }
 
 void GetHook(Api& api, CallPtr call) {
@@ -296,7 +296,7 @@ void ReceiveWebhook(Api& api, CallPtr call) {
   if (!api.webhook_ids().Add(tenant + "/" + delivery.token, check.id, now)) {
     return call->Json(200, "{}");
   }
-  const auto run_id = api.Deliver(delivery);
+  const auto run_id = api.engine().Deliver(delivery);
   if (!run_id) api.webhook_ids().Forget(tenant + "/" + delivery.token, check.id);
   AnswerDelivered(*call, delivery.token, run_id);
 }

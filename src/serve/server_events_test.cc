@@ -312,6 +312,28 @@ TEST_F(ServerEventsTest, AHookAcceptsHeartbeatsAndAFailure) {
   EXPECT_EQ(Get("/v1/runs/" + run).Text("errorMessage"), "step door: the shop is closed");
 }
 
+TEST_F(ServerEventsTest, TheEngineDeliversToTheHookOfAnApplication) {
+  const std::string start = R"({"eventType":"RunStarted","runId":"app-1",)"
+                            R"("payload":{"status":"RUNNING","engineRunRef":"devkit/7"}})";
+  ASSERT_EQ(Append(start, "?dialect=native&planId=flow").status, 201);
+  const std::string hook = R"({"eventType":"HookCreated","runId":"app-1",)"
+                           R"("correlationId":"hook-1","payload":{"token":"app-hook"}})";
+  ASSERT_EQ(Append(hook, "?dialect=native").status, 201);
+  HookDelivery delivery{"shop", "app-hook", R"({"n":1})", "d-1"};
+  const auto taken = bench_.engine().Deliver(delivery);
+  ASSERT_TRUE(taken) << ToString(taken.error());
+  EXPECT_EQ(*taken, "app-1");
+  EXPECT_NE(Get("/v1/runs/app-1/events").body.find("HookReceived"), std::string::npos);
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/app-hook", "2").Text("runId"), "app-1");
+  delivery.kind = HookDelivery::Kind::kHeartbeat;
+  EXPECT_EQ(bench_.engine().Deliver(delivery).error().code, ErrorCode::kCapabilityNotSupported);
+  EXPECT_EQ(bench_.Post(token_, "/v1/hooks/app-hook/heartbeat", "").Code(),
+            "CAPABILITY_NOT_SUPPORTED");
+  const std::string pause = R"({"type":"PAUSE"})";
+  EXPECT_EQ(bench_.Post(token_, "/v1/runs/app-1/signals", pause).Text("decision"), "ACCEPTED");
+  EXPECT_EQ(Get("/v1/runs/app-1").Text("status"), "PAUSED") << "its work is given out here";
+}
+
 TEST_F(ServerEventsTest, AnApprovalIsShownWithItsQuestion) {
   bench_.StartRun(token_,
                   "metadata: {planId: ask, planVersion: '1'}\n"

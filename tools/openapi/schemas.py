@@ -97,7 +97,8 @@ RUNS = {
         "planId": text(),
         "planVersion": text(),
         "status!": words(RUN_STATUS),
-        "substatus": text("`DRAINING` while a paused run has steps in flight"),
+        "substatus": text("`DRAINING` while a paused run has steps in flight; `PAUSE_REQUESTED` and "
+                          "`RESUME_REQUESTED` until the engine that decides the run confirms"),
         "lastEventSeq": count("the watermark: the last event included in this view"),
         "queuePosition": count("position of a queued run"),
         "startedAt": time(),

@@ -21,7 +21,6 @@ constexpr std::chrono::minutes kRunAheadMax{5};
 constexpr std::chrono::days kTokenKeptMost{30};
 
 // Engine references of application runs begin with this, followed by the version of the rules.
-constexpr std::string_view kEngine = "devkit/";
 
 std::optional<WorldError> CheckNewRunId(std::string_view run_id, Timestamp now) {
   if (!run_id.starts_with(kRunPrefix) || !IsUlid(run_id.substr(kRunPrefix.size()))) {
@@ -71,7 +70,7 @@ void AddMember(std::string_view key, std::string_view value, std::string& object
 
 // devkit/<version>, followed by a slash and the namespace of its queues if there is one.
 std::string EngineRef(std::uint64_t spec, const std::string& queue_namespace) {
-  std::string ref = std::string(kEngine) + std::to_string(spec);
+  std::string ref = std::string(kDevkitEngine) + std::to_string(spec);
   if (!queue_namespace.empty()) ref.append("/").append(queue_namespace);
   return ref;
 }
@@ -88,8 +87,8 @@ std::string JsonOf(const CborItem& value) {
 std::uint64_t SpecOf(const RunState& run) {
   std::uint64_t spec = 0;
   const std::string_view ref = run.engine_run_ref;
-  if (ref.starts_with(kEngine)) {
-    (void)std::from_chars(ref.data() + kEngine.size(), ref.data() + ref.size(), spec);
+  if (ref.starts_with(kDevkitEngine)) {
+    (void)std::from_chars(ref.data() + kDevkitEngine.size(), ref.data() + ref.size(), spec);
   }
   return spec;
 }
@@ -97,7 +96,7 @@ std::uint64_t SpecOf(const RunState& run) {
 std::string FlowTopicOf(const RunState& run) {
   const std::string_view ref = run.engine_run_ref;
   const std::size_t slash =
-      ref.starts_with(kEngine) ? ref.find('/', kEngine.size()) : std::string_view::npos;
+      ref.starts_with(kDevkitEngine) ? ref.find('/', kDevkitEngine.size()) : std::string_view::npos;
   std::string topic = "__";
   if (slash != std::string_view::npos) topic.append(ref.substr(slash + 1)).append("_");
   return topic.append("wkf_workflow_").append(run.scope.plan_id);

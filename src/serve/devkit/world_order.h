@@ -14,6 +14,9 @@
 
 namespace everstep {
 
+// How the engine_run_ref of an application's run begins.
+inline constexpr std::string_view kDevkitEngine = "devkit/";
+
 // The version of the rules that created the run; zero if it is not an application's run.
 std::uint64_t SpecOf(const RunState& run);
 

@@ -277,57 +277,6 @@ WorldOutcome WorldService::Created(One& one, const Placed& placed, const std::st
   return wrong;
 }
 
-std::optional<Result<std::string>> WorldService::Resume(const HookDelivery& delivery) {
-  auto reader = parts_.log.store().Read();
-  const auto holder = reader->FindHook(delivery.tenant_id, delivery.token);
-  if (!holder || !*holder) return std::nullopt;
-  const auto found = reader->FindRun((*holder)->run_id);
-  reader.reset();
-  if (!found || !*found || SpecOf((*found)->state) == 0) return std::nullopt;
-  if (delivery.kind != HookDelivery::Kind::kPayload) {
-    return Error{ErrorCode::kCapabilityNotSupported,
-                 "a hook of an application takes payloads only, no failures or heartbeats",
-                 {}};
-  }
-  const StoredRun& run = **found;
-  const auto value = delivery.payload.empty() ? Value() : ValueFromJson(delivery.payload);
-  if (!value) return value.error();
-  const auto payload = DevaluePayload(*value);
-  if (!payload) return payload.error();
-  std::string bytes;
-  CborWriter cbor(bytes);
-  cbor.BeginMap();
-  cbor.Member("runId", run.run_id.value());
-  cbor.Member("type", "hook_received");
-  cbor.Member("correlationId", (*holder)->hook_id);
-  cbor.Member("requestId", delivery.delivery_id);
-  cbor.Member("specVersion", SpecOf(run.state));
-  cbor.Key("data");
-  cbor.BeginMap();
-  cbor.Member("token", delivery.token);
-  cbor.Key("payload");
-  cbor.Bytes(*payload);
-  cbor.End();
-  cbor.End();
-  WorldOrder order;
-  const WorldCaller caller{delivery.tenant_id, UINT32_MAX, parts_.clock.Now(), {}};
-  if (auto bad = WorldOrder::Read(*ParseCbor(bytes), caller, {}, order)) {
-    return Error{ErrorCode::kInvalidArgument, std::move(bad->message), {}};
-  }
-  const AppendOrder append{run.run_id, {}, &order};
-  AppendAuthority& authority = parts_.log.authority();
-  const auto placed = authority.Await(authority.Submit(std::span(&append, 1), {}));
-  if (!placed[0] && order.refusal()) {
-    return Error{ErrorCode::kHookNotFound, "no hook waits for this token", {}};
-  }
-  if (!placed[0]) return placed[0].error();
-  // Resend on duplicates too: the earlier message may never have been sent, and an extra wake-up is
-  // harmless.
-  const auto sent = parts_.queue.Send({ReplayMessage(run)});
-  if (!sent) return sent.error();
-  return run.run_id.value();
-}
-
 // ---- messages
 
 void WorldService::SendAll(const ApiCall& call, std::vector<One>& calls) {

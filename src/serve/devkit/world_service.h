@@ -45,9 +45,6 @@ class WorldService {
 
   // May wait for the store. Answers the call before returning, or later if it waits for a stream.
   void Handle(const CallPtr& call);
-  // Does what the runtime's resumeHook does: records the delivery and sends a message that wakes
-  // the run. Returns the run's id; nullopt if the token's hook belongs to no application.
-  std::optional<Result<std::string>> Resume(const HookDelivery& delivery);
 
  private:
   struct One {

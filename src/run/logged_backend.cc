@@ -1,4 +1,4 @@
-#include "run/foreign_run.h"
+#include "run/logged_backend.h"
 
 #include <algorithm>
 #include <array>
@@ -10,14 +10,49 @@
 namespace everstep {
 namespace {
 
+constexpr std::string_view kPauseRequested = "PAUSE_REQUESTED";
+constexpr std::string_view kResumeRequested = "RESUME_REQUESTED";
+
 std::string Lasting(const RunState& run) { return "the run is " + std::string(Name(run.status)); }
+
+EventSeq LastOf(const RunState& run, EventType type) {
+  return run.last_of_type[static_cast<std::size_t>(type)];
+}
+
+// The pause or resume that was accepted last, if it has not been confirmed; empty: none.
+Result<std::string_view> RequestOf(StateReader& reader, const StoredRun& run) {
+  constexpr std::size_t kSignalsPerRead = 32;
+  const EventSeq confirmed =
+      std::max(LastOf(run.state, EventType::kRunPaused), LastOf(run.state, EventType::kRunResumed));
+  EventQuery query{.after = confirmed, .limit = kSignalsPerRead, .newest_first = true};
+  query.type = EventType::kSignalAccepted;
+  if (LastOf(run.state, EventType::kSignalAccepted) <= confirmed) return std::string_view();
+  while (true) {
+    const auto signals = reader.ReadEvents(run, query);
+    if (!signals) return signals.error();
+    for (const Event& signal : *signals) {
+      const auto type = RawMember(signal.payload, "signalType");
+      if (type == R"("PAUSE")" && run.state.status == RunStatus::kRunning) return kPauseRequested;
+      if (type == R"("RESUME")" && run.state.status == RunStatus::kPaused) return kResumeRequested;
+      if (type == R"("PAUSE")" || type == R"("RESUME")") return std::string_view();
+    }
+    if (signals->size() < kSignalsPerRead) return std::string_view();
+    query.until = EventSeq(signals->back().seq.value() - 1);
+  }
+}
 
 // Decides a signal on the current state of the run, as part of the append.
 class DecidedSignal final : public OrderRule {
  public:
-  DecidedSignal(const SignalRequest& request, const SignalVerdict& verdict, Timestamp now,
-                Random& random)
-      : request_(request), verdict_(verdict), now_(now), random_(random) {}
+  // `requested`: see RequestOf. `confirms`: a pause takes effect with the decision.
+  DecidedSignal(const SignalRequest& request, const SignalVerdict& verdict,
+                std::string_view requested, bool confirms, Timestamp now, Random& random)
+      : request_(request),
+        verdict_(verdict),
+        requested_(requested),
+        confirms_(confirms),
+        now_(now),
+        random_(random) {}
 
   std::optional<EntityKey> About() const override {
     return EntityKey{EntityKind::kSignal, verdict_.order.signal_id};
@@ -87,11 +122,19 @@ class DecidedSignal final : public OrderRule {
     }
     if (type == "PAUSE" || type == "RESUME") {
       const bool pauses = type == "PAUSE";
+      const std::string_view same = pauses ? kPauseRequested : kResumeRequested;
+      const std::string_view opposite = pauses ? kResumeRequested : kPauseRequested;
+      if (requested_ == same) {
+        return OrderRefusal{ErrorCode::kInvalidTransition,
+                            type + " has been requested and is not confirmed yet"};
+      }
+      if (requested_ == opposite) return std::nullopt;  // it takes that request back
       const RunStatus needed = pauses ? RunStatus::kRunning : RunStatus::kPaused;
       if (run.status != needed) {
         return OrderRefusal{ErrorCode::kInvalidTransition,
                             Lasting(run) + "; it must be " + std::string(Name(needed))};
       }
+      if (!confirms_) return std::nullopt;
       const auto event = pauses ? EventType::kRunPaused : EventType::kRunResumed;
       writes.push_back(Write(event, {}, Because()));
       return std::nullopt;
@@ -104,6 +147,8 @@ class DecidedSignal final : public OrderRule {
 
   const SignalRequest& request_;
   const SignalVerdict& verdict_;
+  const std::string_view requested_;
+  const bool confirms_;
   const Timestamp now_;
   Random& random_;
   SignalDecision decision_;
@@ -119,93 +164,104 @@ std::string StatusOf(const EntityState& step) {
   return std::string(Name(step.status));
 }
 
+// What an open step, hook or wait of the run waits for; nothing if it is not open.
+std::optional<Blocker> BlockerOf(const EntityKey& key, const EntityState& entity) {
+  Blocker blocker;
+  blocker.subject = key.id;
+  blocker.cause_seq = entity.last_seq.value();
+  switch (entity.status) {
+    case EntityStatus::kActive:
+      blocker.kind = "hook";
+      blocker.message = "hook " + key.id + " waits for a delivery with token " + entity.token;
+      return blocker;
+    case EntityStatus::kWaiting:
+      blocker.kind = "timer";
+      blocker.message = "wait " + key.id + " ends at " + FormatTimestamp(entity.due_at);
+      blocker.wakes_at = TimeOf(entity.due_at);
+      return blocker;
+    case EntityStatus::kRunning:
+      blocker.kind = "step";
+      blocker.message = "step " + key.id + " is running, start " + std::to_string(entity.starts);
+      return blocker;
+    case EntityStatus::kFailed:
+      if (!entity.will_retry) return std::nullopt;
+      blocker.kind = "retry";
+      blocker.message = "step " + key.id + " failed and will be retried";
+      blocker.wakes_at = TimeOf(entity.due_at);
+      return blocker;
+    default:
+      return std::nullopt;
+  }
+}
+
+// `requested`: see RequestOf.
+Blocker PauseBlocker(const StoredRun& run, std::string_view requested) {
+  Blocker blocker;
+  blocker.kind = "pause";
+  blocker.subject = run.run_id.value();
+  if (requested.empty()) {
+    blocker.message = "the run is paused; it gets no work";
+    blocker.cause_seq = LastOf(run.state, EventType::kRunPaused).value();
+    blocker.remedy = "everstep signal " + run.run_id.value() + " RESUME";
+  } else {
+    blocker.message = std::string(requested == kPauseRequested ? "a pause" : "a resume") +
+                      " was requested; " + run.state.engine_run_ref + " has not confirmed it";
+    blocker.cause_seq = LastOf(run.state, EventType::kSignalAccepted).value();
+  }
+  return blocker;
+}
+
 }  // namespace
 
-bool ForeignRuns::Has(const RunId& run_id) const {
-  const auto run = store_.Read()->FindRun(run_id);
-  return run && *run && Is((*run)->state);
-}
-
-Result<StoredRun> ForeignRuns::Find(StateReader& reader, const RunId& run_id) const {
-  auto run = reader.FindRun(run_id);
-  if (!run) return std::move(run).error();
-  if (!*run) return Error{ErrorCode::kRunNotFound, "there is no run " + run_id.value(), {}};
-  return std::move(**run);
-}
-
-Result<SignalDecision> ForeignRuns::Signal(const SignalRequest& request,
-                                           const SignalVerdict& verdict) {
-  DecidedSignal rule(request, verdict, clock_.Now(), random_);
-  const AppendOrder order{RunId(request.run_id), {}, &rule};
-  const auto placed = authority_.Await(authority_.Submit(std::span(&order, 1), {}));
+Result<SignalDecision> LoggedBackend::Signal(const SignalRequest& request,
+                                             const SignalVerdict& verdict) {
+  const RunId run_id(request.run_id);
+  std::string_view requested;
+  if (pauses_ == Pauses::kRequested) {
+    const auto reader = parts_.store.Read();
+    const auto run = reader->FindRun(run_id);
+    if (!run) return run.error();
+    const auto found = *run ? RequestOf(*reader, **run) : std::string_view();
+    if (!found) return found.error();
+    requested = *found;
+  }
+  DecidedSignal rule(request, verdict, requested, pauses_ == Pauses::kAtOnce, parts_.clock.Now(),
+                     parts_.random);
+  const AppendOrder order{run_id, {}, &rule};
+  const auto placed = parts_.authority.Await(parts_.authority.Submit(std::span(&order, 1), {}));
   if (!placed[0]) return placed[0].error();
   return rule.decision();
 }
 
-Result<Explanation> ForeignRuns::Why(const RunId& run_id) {
-  const auto reader = store_.Read();
-  auto run = Find(*reader, run_id);
-  if (!run) return std::move(run).error();
-  const RunState& state = run->state;
-  Explanation why{run_id.value(), std::string(Name(state.status)), {}, {}, {}};
+Result<std::string> LoggedBackend::Deliver(const StoredRun& run, const HookHolder& hook,
+                                           const HookDelivery&) {
+  return Error{ErrorCode::kCapabilityNotSupported,
+               "hook " + hook.hook_id + " belongs to run " + run.run_id.value() +
+                   ", which is decided by " + run.state.engine_run_ref +
+                   "; that is not connected here, so deliver to it directly",
+               {}};
+}
+
+Result<Explanation> LoggedBackend::Why(const StoredRun& run) {
+  const auto reader = parts_.store.Read();
+  const RunState& state = run.state;
+  Explanation why{run.run_id.value(), std::string(Name(state.status)), {}, {}, {}};
   if (IsTerminal(state.status)) {
     why.summary = "the run is " + why.status;
     if (!state.error_code.empty()) why.summary += ": " + state.error_code;
     return why;
   }
-  if (state.status == RunStatus::kPaused) {
-    why.blockers.push_back(
-        {"pause",
-         run_id.value(),
-         "the run is paused; it gets no work",
-         state.last_of_type[static_cast<std::size_t>(EventType::kRunPaused)].value(),
-         {},
-         "everstep signal " + run_id.value() + " RESUME"});
+  const auto requested = RequestOf(*reader, run);
+  if (!requested) return requested.error();
+  why.substatus = *requested;
+  if (!requested->empty() || state.status == RunStatus::kPaused) {
+    why.blockers.push_back(PauseBlocker(run, *requested));
   }
   const auto visit = [&why](const EntityKey& key, const EntityState& entity) {
-    const std::uint64_t cause = entity.last_seq.value();
-    switch (entity.status) {
-      case EntityStatus::kActive:
-        why.blockers.push_back(
-            {"hook",
-             key.id,
-             "hook " + key.id + " waits for a delivery with token " + entity.token,
-             cause,
-             {},
-             {}});
-        break;
-      case EntityStatus::kWaiting:
-        why.blockers.push_back({"timer",
-                                key.id,
-                                "wait " + key.id + " ends at " + FormatTimestamp(entity.due_at),
-                                cause,
-                                TimeOf(entity.due_at),
-                                {}});
-        break;
-      case EntityStatus::kRunning:
-        why.blockers.push_back(
-            {"step",
-             key.id,
-             "step " + key.id + " is running, start " + std::to_string(entity.starts),
-             cause,
-             {},
-             {}});
-        break;
-      case EntityStatus::kFailed:
-        if (!entity.will_retry) break;
-        why.blockers.push_back({"retry",
-                                key.id,
-                                "step " + key.id + " failed and will be retried",
-                                cause,
-                                TimeOf(entity.due_at),
-                                {}});
-        break;
-      default:
-        break;
-    }
+    if (auto blocker = BlockerOf(key, entity)) why.blockers.push_back(*std::move(blocker));
   };
   for (const EntityKind kind : {EntityKind::kStep, EntityKind::kHook, EntityKind::kWait}) {
-    const Status visited = reader->VisitEntities(run->run_no, kind, visit);
+    const Status visited = reader->VisitEntities(run.run_no, kind, visit);
     if (!visited) return visited.error();
   }
   if (why.blockers.empty()) {
@@ -222,17 +278,19 @@ Result<Explanation> ForeignRuns::Why(const RunId& run_id) {
   return why;
 }
 
-Result<RunView> ForeignRuns::View(const RunId& run_id) {
-  const auto reader = store_.Read();
-  auto run = Find(*reader, run_id);
-  if (!run) return std::move(run).error();
-  const RunState& state = run->state;
+Result<RunView> LoggedBackend::View(const StoredRun& run) {
+  const auto reader = parts_.store.Read();
+  const RunState& state = run.state;
   RunView view;
-  view.run_id = run_id.value();
+  view.run_id = run.run_id.value();
   view.plan_id = state.scope.plan_id;
   view.plan_version = state.scope.plan_version;
   view.status = Name(state.status);
-  if (state.status == RunStatus::kPaused && state.steps_running > 0) view.substatus = "DRAINING";
+  const auto requested = RequestOf(*reader, run);
+  if (!requested) return requested.error();
+  view.substatus = *requested;
+  const bool drains = state.status == RunStatus::kPaused && state.steps_running > 0;
+  if (view.substatus.empty() && drains) view.substatus = "DRAINING";
   view.last_event_seq = state.last_seq.value();
   view.started_at = TimeOf(state.started_at);
   view.completed_at = TimeOf(state.completed_at);
@@ -240,7 +298,7 @@ Result<RunView> ForeignRuns::View(const RunId& run_id) {
   view.error_message = state.error_message;
   std::vector<std::pair<EventSeq, StepView>> steps;
   const Status visited = reader->VisitEntities(
-      run->run_no, EntityKind::kStep, [&](const EntityKey& key, const EntityState& state_of) {
+      run.run_no, EntityKind::kStep, [&](const EntityKey& key, const EntityState& state_of) {
         StepView step;
         step.step_id = key.id;
         step.status = StatusOf(state_of);
@@ -259,7 +317,7 @@ Result<RunView> ForeignRuns::View(const RunId& run_id) {
   for (auto& [seq, step] : steps) {
     // The first event of the step contains its name.
     const auto events =
-        reader->ReadEvents(*run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
+        reader->ReadEvents(run, {.after = EventSeq(seq.value() - 1), .until = seq, .limit = 1});
     if (!events) return events.error();
     if (!events->empty()) {
       const auto name = RawMember(events->front().payload, "stepName");
