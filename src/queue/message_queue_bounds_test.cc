@@ -44,7 +44,7 @@ class MessageQueueBoundsTest : public MessageQueueTest {
     NewMessage message = like;
     message.tenant_id = tenant;
     message.topic = "orders.new";
-    ASSERT_TRUE(queue_->Send(std::vector<NewMessage>(count, message)));
+    ASSERT_TRUE(queue_->Send(std::vector<NewMessage>(static_cast<std::size_t>(count), message)));
   }
   // Reopens the queue on the row, after `damage` was done to it.
   std::string OpenWith(DocumentKind kind, const std::function<void(TenantDocument&)>& damage) {

@@ -20,7 +20,7 @@ TEST(MergedMembers, ManyShortAndLongNames) {
   ValueMap base;
   ValueMap changes;
   for (int i = 0; i < 2'000; ++i) {
-    const std::string name = std::to_string(i) + std::string(i % 40, 'x');
+    const std::string name = std::to_string(i) + std::string(static_cast<std::size_t>(i % 40), 'x');
     if (i % 3 > 0) base.emplace_back(name, Value::Int(i));
     if (i % 2 > 0) changes.emplace_back(name, Value::Int(-i));
   }
