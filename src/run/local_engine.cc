@@ -93,11 +93,16 @@ LocalEngine::LocalEngine(Parts parts, EngineOptions options)
     recovered_ = true;
     return;
   }
-  for (auto& lane : lanes_) {
-    lane_threads_.emplace_back([this, &lane] { RunLane(*lane); });
-  }
   recovered_ = options_.passive;
-  if (!options_.passive) clock_thread_ = std::thread([this] { WatchClock(); });
+  try {
+    for (auto& lane : lanes_) {
+      lane_threads_.emplace_back([this, &lane] { RunLane(*lane); });
+    }
+    if (!options_.passive) clock_thread_ = std::thread([this] { WatchClock(); });
+  } catch (const std::system_error&) {  // no thread could be made
+    Stop();
+    throw;
+  }
 }
 
 LocalEngine::~LocalEngine() {

@@ -106,7 +106,7 @@ std::optional<Tombstone> DecodeTombstone(std::string_view bytes) {
 }
 
 void EncodeOutboxChange(const OutboxChange& change, std::string& out) {
-  EVERSTEP_ASSERT(change.run != RunNo() && change.first_seq <= change.last_seq);
+  EVERSTEP_ASSERT(change.first_seq <= change.last_seq);
   ByteWriter writer(out);
   writer.Varint(change.run.value());
   writer.Varint(change.first_seq.value());
