@@ -92,7 +92,7 @@ void AttackWithManyPlans(FairnessBench& bench) {
   constexpr int kPlans = 16;
   std::vector<Ask> asks;
   for (int i = 0; i < kPlans; ++i) {
-    const std::string name = "many-" + std::to_string(i);
+    const std::string name = "large-plan-" + std::to_string(i);
     bench.Prepare({"POST", "/v1/runs", Named(name, Waiting(name, 20'000, "{duration: 1h}"))}, 201);
     asks.push_back({"GET", "/v1/runs/" + name + "/steps/s1"});
   }
