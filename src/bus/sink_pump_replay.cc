@@ -111,8 +111,7 @@ bool SinkPump::FindMoreLetters() {
 }
 
 Status SinkPump::Purge(const std::vector<std::pair<RunId, EventSeq>>& letters) {
-  // Not as part of what is unsaved: letters that cannot be removed now must not go with a later
-  // write.
+  // A write of its own: if it fails, a later write must not remove these letters.
   const Status purged = parts_.committer.CarryOut(SinkMove{mark_, {}, letters});
   if (purged) ReadLetterCount();
   Publish();

@@ -65,7 +65,7 @@ Result<std::unique_ptr<AccessTokens>> AccessTokens::Open(const std::string& dire
                                                          Random& random, TokenLimits limits) {
   std::unique_ptr<AccessTokens> tokens(new AccessTokens(directory, clock, random, limits));
   if (Status loaded = tokens->Load(); !loaded) return loaded.error();
-  // The file has no checksum yet, or the mark is missing or behind.
+  // The file has no checksum yet, or the mark is missing or older than the file.
   const bool is_incomplete = tokens->generation_ == 0 || tokens->generation_ != tokens->marked_;
   if (is_incomplete && !tokens->entries_.empty()) {
     if (Status saved = tokens->Save(); !saved) return saved.error();
